@@ -13,7 +13,7 @@ description:
   - Applies the user's variables to the defaults of role slurm, and makes Slurm's configuration from what was measured of the nodes.
 options:
   _terms:
-    description: V(cluster), V(answer) or V(removed).
+    description: V(cluster), V(answer), V(programs) or V(removed).
     type: list
     elements: str
     required: true
@@ -22,7 +22,7 @@ options:
     type: dict
     default: {}
   cluster:
-    description: What V(cluster) returned, for V(answer).
+    description: What V(cluster) returned, for V(answer) and V(programs).
     type: dict
     default: {}
 """
@@ -38,6 +38,7 @@ _raw:
   description:
     - Of V(cluster), what every node has to know of it, the same for all.
     - Of V(answer), C(problems) as sentences, and without any the files, packages and services of the host.
+    - Of V(programs), C(files) of those that Slurm starts for the node's health, and whether the host has such that it C(goes) without.
     - Of V(removed), the services, packages and files that go with the role.
   type: list
   elements: raw
@@ -67,6 +68,7 @@ class LookupModule(LookupBase):
         answers = {
             "cluster": lambda: installed.shared(node),
             "answer": lambda: installed.answer(node, self.get_option("cluster")),
+            "programs": lambda: installed.programs(node, self.get_option("cluster")),
             "removed": lambda: installed.removed(node),
         }
         try:

@@ -67,8 +67,8 @@ ansible_facts:
         - C(capabilities) has the numbers of the device files of MIG instances.
         - C(configured) says whether there is a C(slurm.conf), C(included) whether it or C(gres.conf) includes the role's file, and
           C(lines) what those files say of this node, null where a file is not there.
-        - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, and C(confines) whether
-          the kernel gives cgroups what Slurm needs of them.
+        - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, C(programs) is a digest
+          of the programs of Slurm's health checks, and C(confines) says whether the kernel gives cgroups what Slurm needs of them.
         - C(asked) is what the controller answers about the node, null without O(probe); its C(job) is what a job of O(job_user) saw, null where
           none was run.
       returned: success
@@ -89,6 +89,7 @@ ansible_facts:
           allreduce_nodes.conf: ['Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=978944 Gres=gpu:nvidia_a40:1']
         foreign: false
         installed: [munge, slurm-client, slurmd]
+        programs: b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c
         confines: true
         asked: {controller: 10.0.0.1, reachable: true, accounting: true, answers: true, state: idle, reason: none, job: null}
 applied:

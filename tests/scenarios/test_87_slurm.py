@@ -13,10 +13,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 
 import pytest
-from cluster import KEEP, Cluster
+from cluster import CHECKOUT, KEEP, LAB, Cluster
 from training_hosts import Launched
 
 pytestmark = pytest.mark.lab
@@ -32,9 +33,15 @@ ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
 UID = 2000
 # Long enough to be ended in the middle.
 TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
+# A sandbox of systemd has a /proc of its own, which lacks what the lab puts there.
+WATCHED = {
+    **ON, "health_state": "present", "health_hook": "/opt/allreduce/lib/slurm/check", "health_hook_mode": "act",
+    "health_textfile_directory": "", "health_skip_checks": ["module_loaded"], "health_hook_per_day": 50, "health_hook_per_week": 50,
+}  # fmt: skip
+FAULT, REASON = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset"
 # Everything that the role or its packages bring, but logs and the state that is kept.
 OURS = (
-    "find /etc /var/lib/allreduce -xdev '(' -path '*slurm*' -o -path '*munge*' ')' -not -path '/etc/rc*'; "
+    "find /etc /opt /var/lib/allreduce -xdev '(' -path '*slurm*' -o -path '*munge*' ')' -not -path '/etc/rc*'; "
     "dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'slurm*' munge mariadb-server 2>/dev/null | grep -v not-installed; "
     "systemctl list-units --all --plain --no-legend 'slurm*' 'munge*' 'mariadb*' | grep -w loaded"
 )
@@ -63,6 +70,10 @@ class Queue:
     def on(self, host, command, check=True):
         return self.cluster.on(host, command, check)
 
+    def start(self, host, command):
+        """A shell command on a host that goes on while others run."""
+        return subprocess.Popen([*LAB, "exec", host, "--", "sh", "-c", command], cwd=CHECKOUT)
+
     def play(self, variables, *options):
         """{host: number of changes} of a run that succeeds, and its output."""
         run = self.cluster.play(PLAYBOOK, "-e", json.dumps(variables), *options, inventory=self.inventory)
@@ -80,10 +91,35 @@ class Queue:
             assert time.monotonic() < end, f"{command}: {said}"
             time.sleep(1)
 
-    def checks(self, place, node, **asked):
+    def say(self, node, *lines):
+        """Let the node's NVML answer otherwise."""
+        said = [*(f"{gpu} persistence_mode 1" for gpu in range(4)), *lines]
+        self.on(node, f"printf '%s\\n' {' '.join(map(repr, said))} > /etc/simulated-nvml/profile.state")
+
+    def judge(self, node, *lines):
+        """Let the node's NVML answer otherwise, and judge its health at once, as the timer would within a minute."""
+        self.say(node, *lines)
+        self.on(node, "systemctl start allreduce-health", check=False)
+
+    def states(self):
+        """{node: (state, reason)} as Slurm has them."""
+        said = self.run("sinfo --Node --noheader --format='%N|%T|%E'")
+        return {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in said.splitlines())}
+
+    def until_state(self, node, *expected, seconds=100):
+        """Wait until Slurm has a node in this state, for this reason."""
+        end = time.monotonic() + seconds
+        while (found := self.states()[node]) != expected:
+            assert time.monotonic() < end, (
+                found,
+                self.on(node, "journalctl -t allreduce-slurm-check -n 20", check=False),
+            )
+            time.sleep(1)
+
+    def checks(self, place, node, variables=None, **asked):
         """{name: (status, reason)} of verify's checks about Slurm on a node."""
         more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": [], **asked}
-        options = ("-e", json.dumps({**ON, **more}))
+        options = ("-e", json.dumps({**(variables or ON), **more}))
         run = self.cluster.play("playbooks/verify.yml", *options, inventory=self.inventory)
         assert (place / "verify.json").exists(), run.output[-6000:]
         document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
@@ -309,6 +345,178 @@ def test_67_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tm
     for node in trained.hosts:
         assert trained.queue.checks(tmp_path, node, verify_slurm_job=True)["slurm_job"][0] == "passed"
     assert "slurm_job" not in trained.queue.checks(tmp_path, trained.hosts[0])
+
+
+IDLE = ("idle", "none")
+# A process that leaves its job behind and has the device files of the job's GPUs open. They have no driver, so it only looks at them.
+LEAVES = """
+import os, sys, time
+if os.fork() or os.setsid() and os.fork():
+    time.sleep(1)
+    sys.exit()
+for number in os.environ["CUDA_VISIBLE_DEVICES"].split(","):
+    os.open("/dev/nvidia" + number, os.O_PATH)
+with open(sys.argv[1], "w") as stream:
+    stream.write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+def test_70_the_programs_of_its_health_are_installed_named_and_compared(queue, tmp_path):
+    changes, _said = queue.play(WATCHED)
+    assert all(changes.values())
+    again, said = queue.play(WATCHED)
+    assert set(again.values()) == {0}, said[-6000:]
+    config = queue.run("scontrol show config")
+    for key in ("HealthCheckProgram", "Prolog", "Epilog"):
+        assert re.search(rf"(?m)^{key}(\[0\])?\s+= /opt/allreduce/lib/slurm/", config), key
+    queue.judge(queue.nodes[0])
+    queue.judge(queue.nodes[1])
+    assert not failed(queue.checks(tmp_path, queue.nodes[1], WATCHED))
+    queue.on(queue.nodes[1], "chmod a-x /opt/allreduce/lib/slurm/epilog")
+    assert set(failed(queue.checks(tmp_path, queue.nodes[1], WATCHED))) == {"slurm_health"}
+    changes, _said = queue.play(WATCHED)
+    assert changes == {queue.controller: 0, queue.nodes[0]: 0, queue.nodes[1]: 1}
+    assert not failed(queue.checks(tmp_path, queue.nodes[1], WATCHED))
+
+
+def test_71_a_fault_drains_the_right_node_for_the_right_reason_and_it_alone(queue):
+    first, second = queue.nodes
+    job = queue.run(f"sbatch --parsable --nodelist={second} --gres=gpu:1 --mem=1G --wrap='sleep 20'")
+    queue.until(f"squeue --noheader --jobs={job} --format=%T", "RUNNING")
+    queue.judge(second, FAULT)
+    assert queue.states() == {first: IDLE, second: ("draining", REASON)}
+    queue.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED")
+    assert queue.run("srun hostname") == first
+    # Repaired, it returns; HealthCheckProgram alone would bring it back within a minute, too.
+    queue.judge(second)
+    queue.until_state(second, *IDLE)
+
+
+def test_72_slurm_s_own_run_drains_and_gives_back_where_no_hook_does(queue):
+    first, second = queue.nodes
+    queue.on(second, "sed -i 's|/opt/allreduce/lib/slurm/check||' /etc/allreduce/health.json")
+    queue.judge(second, FAULT)
+    assert queue.states()[second] == IDLE
+    queue.until_state(second, "drained", REASON)
+    queue.judge(second)
+    queue.until_state(second, *IDLE)
+    # In shadow mode nothing happens to it.
+    queue.on(second, 'sed -i \'s|"act"|"shadow"|\' /etc/allreduce/health.json')
+    queue.judge(second, FAULT)
+    queue.on(second, "/opt/allreduce/lib/slurm/check")
+    assert queue.states() == dict.fromkeys(queue.nodes, IDLE)
+    assert f"in shadow mode, would be drained: {REASON}" in queue.on(second, "journalctl -n 50")
+    queue.say(second)
+    queue.play(WATCHED)
+    queue.judge(second)
+
+
+def test_73_what_somebody_else_drained_stays_drained(queue):
+    second = queue.nodes[1]
+    queue.run(f"scontrol update NodeName={second} State=DRAIN Reason='fan 3'")
+    for lines in ([FAULT], []):
+        queue.judge(second, *lines)
+        queue.on(second, "/opt/allreduce/lib/slurm/check")
+        assert queue.states()[second] == ("drained", "fan 3")
+    queue.run(f"scontrol update NodeName={second} State=RESUME")
+
+
+def test_74_the_prolog_refuses_a_node_that_was_resumed_by_hand_and_the_job_runs_elsewhere(queue):
+    first, second = queue.nodes
+    queue.judge(second, FAULT)
+    queue.until_state(second, "drained", REASON)
+    queue.run(f"scontrol update NodeName={first} State=DRAIN Reason=test")
+    job = queue.run("sbatch --parsable --gres=gpu:1 --mem=1G --wrap='hostname > /tmp/where'")
+    queue.run(f"scontrol update NodeName={second} State=RESUME")
+    queue.until_state(second, "drained", REASON)
+    assert "is refused: " in queue.on(second, "journalctl -t allreduce-slurm-prolog -n 20")
+    queue.run(f"scontrol update NodeName={first} State=RESUME")
+    queue.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED", 180)
+    assert queue.on(first, "cat /tmp/where").strip() == first
+    queue.judge(second)
+    queue.until_state(second, *IDLE)
+
+
+def test_75_what_a_job_leaves_on_its_gpus_is_ended_and_other_jobs_of_its_user_go_on(queue):
+    first, second = queue.nodes
+    for host in queue.hosts:
+        queue.on(host, "id ada >/dev/null 2>&1 || useradd --uid 4321 --create-home ada")
+    queue.on(second, f"cat > /tmp/leaves.py <<'END'\n{LEAVES}\nEND")
+    asked = f"runuser -u ada -- sbatch --parsable --chdir=/tmp --nodelist={second} --gres=gpu:1 --mem=1G"
+    other = queue.run(f"{asked} --wrap='sleep 40'")
+    job = queue.run(f"{asked} --wrap='python3 /tmp/leaves.py /tmp/left; sleep 2'")
+    accounted = "sacct --allocations --noheader --parsable2 --format=State --jobs="
+    queue.until(f"{accounted}{job}", "COMPLETED", 90)
+    pid = queue.on(second, "cat /tmp/left").strip()
+    end = time.monotonic() + 30
+    while queue.on(second, f"ls -d /proc/{pid}", check=False):
+        assert time.monotonic() < end, queue.on(second, "journalctl -n 60")
+        time.sleep(1)
+    queue.until(f"{accounted}{other}", "COMPLETED", 90)
+    assert queue.states() == dict.fromkeys(queue.nodes, IDLE)
+    assert f"job {job} of user 4321 left processes on its GPUs: {pid}" in queue.on(
+        second, "journalctl -t allreduce-slurm-epilog -n 20"
+    )
+
+
+def test_76_memory_that_stays_in_use_drains_the_node_until_it_is_free(queue):
+    second = queue.nodes[1]
+    queue.say(second, *(f"{gpu} memory_used_mib 9000 0" for gpu in range(4)))
+    job = queue.run(f"sbatch --parsable --nodelist={second} --gres=gpu:4 --mem=1G --wrap=true")
+    words = "memory in use without a process: nvidia0, nvidia1, nvidia2, nvidia3"
+    queue.until_state(second, "drained", f"allreduce: epilog of job {job}: {words}", seconds=150)
+    queue.judge(second)
+    queue.until_state(second, *IDLE)
+
+
+# Nodes that are only names: their programs run on a real node, each with a state and a verdict of its own.
+NAMES = [f"name{number}" for number in range(1, 9)]
+
+
+def test_77_ten_nodes_that_break_at_once_trip_the_breaker(queue):
+    """Two real nodes with a fault each, and eight names with prepared verdicts, against the real slurmctld."""
+    first, second = queue.nodes
+    line = f"NodeName={','.join(NAMES)} NodeAddr=192.0.2.1 RealMemory=1000"
+    queue.on(queue.controller, f"cp /etc/slurm/slurm.conf /tmp/before && echo '{line}' >> /etc/slurm/slurm.conf")
+    queue.on(queue.controller, "systemctl restart slurmctld")
+    try:
+        queue.until("sh -c 'sinfo --Node --noheader | wc -l'", "10", 60)
+        queue.say(first, FAULT)
+        queue.say(second, FAULT)
+        sick = '{"findings": [{"check": "xid", "subject": "GPU0", "severity": "failed", "action_class": "reboot"}]'
+        begin = (
+            f"for name in {' '.join(NAMES)}; do mkdir -p /tmp/names/$name; "
+            f'printf \'%s, "verdict": "failed", "timestamp": %s, "duration_seconds": 0}}\' \'{sick}\' "$(date +%s)" > /tmp/names/$name/health.json; '
+            "unshare -m sh -c 'mount --bind /tmp/names/'$name' /var/lib/allreduce/health; "
+            "exec python3 -I -B /opt/allreduce/lib/slurm check '$name > /tmp/names/$name.log 2>&1 & done; "
+            "systemctl start allreduce-health; wait"
+        )
+        started = queue.start(second, "sleep 0.5; systemctl start allreduce-health")
+        queue.on(first, begin)
+        started.wait()
+        drained = [name for name, (_state, reason) in queue.states().items() if reason.startswith("allreduce:")]
+        assert len(drained) == 1, queue.states()
+        said = queue.on(first, "journalctl -n 200") + queue.on(second, "journalctl -n 200")
+        assert said.count("too many nodes were drained within ten minutes; a person has to look") >= 9
+    finally:
+        queue.on(queue.controller, "cp /tmp/before /etc/slurm/slurm.conf; systemctl restart slurmctld")
+    queue.judge(first)
+    queue.judge(second)
+    for node in queue.nodes:
+        queue.until_state(node, *IDLE)
+
+
+def test_78_a_node_that_was_drained_keeps_its_reason_when_the_programs_go(queue, tmp_path):
+    second = queue.nodes[1]
+    queue.judge(second, FAULT)
+    queue.until_state(second, "drained", REASON)
+    queue.play({**ON, "health_state": "absent"})
+    assert queue.states()[second] == ("drained", REASON)
+    assert not queue.on(second, "ls -d /opt/allreduce/lib/slurm", check=False)
+    assert "/opt/allreduce" not in queue.run("scontrol show config")
+    queue.run(f"scontrol update NodeName={second} State=RESUME")
+    assert not failed(queue.checks(tmp_path, second))
 
 
 def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):

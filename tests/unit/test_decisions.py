@@ -63,6 +63,8 @@ ALLOWED = {
     "plugins/module_utils/packages/installed.py": "Release files, output of dpkg and rpm",
     "plugins/module_utils/settings/qos_plan.py:loadable": "rules for nft, which are ours",
     "plugins/module_utils/settings/slurm_probe.py:run_job": "lines of slurm.conf, and what the job's own command prints",
+    "plugins/module_utils/slurm/decision.py:is_ours": "the reason that Slurm keeps of a node, which has no code: whose it is",
+    "plugins/module_utils/slurm/decision.py:is_answer_to": "the reason that slurmctld gives for an exit code",
     "plugins/module_utils/storage/manifest.py:parse": "a manifest of sha256sum",
     "plugins/module_utils/storage/tables.py": "tables of the kernel below /proc, output of wipefs",
     "plugins/plugin_utils/environments/locks.py": "the digest in the header of a lock",

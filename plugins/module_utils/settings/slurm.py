@@ -11,6 +11,7 @@ import json
 import re
 
 from ..host import hostlist, processors
+from ..machine.program_digest import read_digest
 from ..machine.regular import IrregularError, read_regular
 from . import slurm_probe, tuning_record
 
@@ -27,6 +28,8 @@ _VERSION = re.compile(r"\b(\d{2}\.\d{2}(?:\.\d+)?)")
 # What role slurm installed, to be removed with it, and how each file that it writes begins.
 INSTALLED = "/var/lib/allreduce/slurm_installed.json"
 OURS = "# Written by role allreduce.gpu.slurm"
+# The programs that Slurm starts on a node, see module_utils/slurm, and the scripts that start them.
+PROGRAMS, SCRIPTS = "/opt/allreduce/lib/slurm", ("check", "prolog", "epilog")
 # Controllers of cgroup v2 that Slurm's plugin needs (doc/html/cgroup_v2.shtml, Requirements).
 CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
 NEEDED = {"cpu", "cpuset", "memory"}
@@ -57,6 +60,7 @@ def read_slurm(tree, directory, name="", run=None, probe=False, submit=None):
         "lines": lines,
         "foreign": is_foreign(tree, directory),
         "installed": read_installed(tree),
+        "programs": read_digest(tree, PROGRAMS, SCRIPTS),
         "confines": set((tree.text(CONTROLLERS) or "").split()) >= NEEDED,
         "asked": slurm_probe.ask(tree, name, run, submit=job) if probe and run else None,
     }

@@ -44,7 +44,8 @@ class Asked:
 class SlurmNode:
     """The whole fact. capabilities: numbers of the device files of MIG instances; lines: of our files about this node.
 
-    foreign: slurm.conf is not ours; installed: packages that the role installed; confines: cgroups have what Slurm needs.
+    foreign: slurm.conf is not ours; installed: packages that the role installed; programs: digest of those of Slurm's health checks;
+    confines: cgroups have what Slurm needs.
     """
 
     recorded: bool = False
@@ -58,5 +59,6 @@ class SlurmNode:
     lines: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     foreign: bool = False
     installed: tuple[str, ...] = ()
+    programs: str | None = None
     confines: bool = False
     asked: Asked | None = None

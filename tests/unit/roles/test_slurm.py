@@ -61,6 +61,22 @@ def test_a_node_is_measured_and_nothing_else(tmp_path, driven, asked):
     assert modules(run) == asked
 
 
+def test_a_node_whose_health_is_watched_gets_the_programs(tmp_path):
+    run = play(tmp_path, ["gpu_nodes"], slurm_state="external", health_state="present")
+    assert run.status == 0, run.output
+    assert modules(run)[:2] == ["slurm_facts", "config_files"]
+    assert "+++ after: /opt/allreduce/lib/slurm/prolog" in run.output
+    assert "/opt/allreduce/lib/slurm check gpu-7 " in run.output
+
+
+@pytest.mark.parametrize("state", ["external", "absent"])
+def test_the_programs_go_with_the_health(tmp_path, state):
+    run = play(tmp_path, ["gpu_nodes"], records=["slurm_programs"], slurm_state=state)
+    assert run.status == 0, run.output
+    asked = [] if state == "absent" else ["slurm_facts"]
+    assert [one for one in modules(run) if one != "node_state"] == [*asked, "file", "config_files"]
+
+
 def test_a_controller_shows_what_it_would_write(tmp_path):
     run = play(tmp_path, slurm_state="external")
     assert run.status == 0, run.output

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....module_utils.health import installed, program_options
+from ....module_utils.machine.program_digest import digest
 from ...documents.comparison import Comparison, Remedy, Status, compared
 from ...launch.program import program_files
 from ..subject import Node, Subject
@@ -87,7 +88,7 @@ def comparisons(node: Node) -> list[Comparison]:
     here = found or {}
     program = {file["path"].removeprefix(installed.DIRECTORY + "/"): file["content"] for file in
                program_files("health.health_program", installed.DIRECTORY)}  # fmt: skip
-    wanted = installed.digest(program)
+    wanted = digest(program)
     declared = _declared(here.get("declaration"))
     agrees = declared == answer(variables)["options"] if known else None
     timer = (state.get("services") or {}).get(TIMER) or {}

@@ -17,7 +17,7 @@ from ...documents.slurm import SlurmNode
 from ...problems import text
 from ...problems.problem import Problem, ProblemError
 from ..subject import Node, Subject
-from . import lines
+from . import health, lines
 from .compare import (
     compare_asked,
     compare_lines,
@@ -40,6 +40,7 @@ WANTS_JOB, USER = "verify_slurm_job", "cluster_ssh_user"
 READS_OF_OTHERS = (
     *DEFAULTS,
     "firewall_state",
+    "health_state",
     *ADDRESS,
     *(f"ansible_facts.{name}" for name in ("distribution", "distribution_version", "os_family", "gpu_stack.os")),
     *(f"ansible_facts.{name}" for name in ("gpu_node.driver", "gpu_node.gpus", "gpu_slurm")),
@@ -72,7 +73,7 @@ def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of what Slurm is told on a node; raise DocumentError for facts of the wrong shape."""
     state = state_of(node.variables)
     if state not in (EXTERNAL, PRESENT):
-        return compare_unwanted(node.has_record("slurm") or is_installed(node.facts))
+        return compare_unwanted(node.has_record("slurm") or node.has_record(health.RECORD) or is_installed(node.facts))
     if node.name not in (node.groups.get(NODES) or ()):
         return []
     is_judged = node.facts.get("gpu_slurm") and node.facts.get("gpu_node")
@@ -84,6 +85,8 @@ def comparisons(node: Node) -> list[Comparison]:
         return compare_refused(text.describe_all(error.problems, SENTENCES).rstrip("."))
     measured = parse(SlurmNode, node.facts["gpu_slurm"], "gpu_slurm")
     said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
+    if health.is_expected(node):
+        said += health.compare(measured)
     if state == EXTERNAL:
         return said
     wants_job = boolean(node.variables.get(WANTS_JOB) or False, strict=False)

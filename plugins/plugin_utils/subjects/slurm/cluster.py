@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ....module_utils.settings.slurm import OURS
 from ....module_utils.settings.slurm_probe import ACCOUNTING_PORT
-from . import lines, versions
+from . import health, lines, versions
 from .model import SlurmModel
 from .programs import CONTROLLER_PORT, NODE_PORT, SRUN_PORTS, Distribution
 from .request import Request
@@ -37,7 +37,9 @@ AT_START = (
 
 @dataclass(frozen=True)
 class Cluster:
-    """controller: its host name; address: where the nodes reach it; nodes: with their autodetect; firewalled: whether any host has rules."""
+    """controller: its host name; address: where the nodes reach it; nodes: with their autodetect; firewalled: whether any host has rules;
+    checked: whether any node's health is watched.
+    """
 
     controller: str
     address: str
@@ -46,6 +48,7 @@ class Cluster:
     wanted: Request
     nodes: Mapping[str, tuple[SlurmModel, str]]
     firewalled: bool = False
+    checked: bool = False
 
 
 def contents(cluster: Cluster) -> dict[str, str]:
@@ -112,6 +115,8 @@ def _words(cluster: Cluster) -> dict[str, str]:
     }
     if wanted.numa_node_as_socket:
         found["SlurmdParameters"] = "numa_node_as_socket"
+    if cluster.checked:
+        found.update(health.KEYS)
     if cluster.firewalled:
         found["SrunPortRange"] = f"{SRUN_PORTS[0]}-{SRUN_PORTS[1]}"
     # What a user says of a key that is neither the nodes' nor the services' counts.

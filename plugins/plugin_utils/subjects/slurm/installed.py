@@ -18,6 +18,7 @@ from ...problems.problem import Problem
 from ..monitoring.programs import system_of
 from ..subject import Node
 from . import cluster as configuration
+from . import health
 from .cluster import DIRECTORY, Cluster
 from .decide import models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
@@ -30,8 +31,9 @@ DEVICES = "nvidia-persistenced.service nvidia-fabricmanager.service"
 
 
 def shared(node: Node) -> dict[str, Any]:
-    """Return what every node has to know of the cluster: ``problems``, and without any ``address`` of its controller and the ``digest``
-    of what slurmd takes over as it starts. It is the same for all, so that one host can ask for it.
+    """Return what every node has to know of the cluster: ``problems``, and without any ``address`` of its controller, the ``digest``
+    of what slurmd takes over as it starts, and ``checked``: whether health programs are named. It is the same for all, so that one host
+    can ask for it.
     """
     host = next(iter(node.groups.get(CONTROLLERS) or ()), "")
     known = node.known.get(host) or {}
@@ -45,7 +47,8 @@ def shared(node: Node) -> dict[str, Any]:
     made = cluster_of(about, row, parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm"))
     if isinstance(made, list):
         return {"problems": made}
-    return {"problems": [], "address": made.address, "digest": configuration.at_start(made, "slurmd")}
+    digest = configuration.at_start(made, "slurmd")
+    return {"problems": [], "address": made.address, "digest": digest, "checked": made.checked}
 
 
 def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +132,8 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
         return found
     firewalled = any(str(one.get("firewall_state")) == "present" for one in known.values())
     nodes = {name: (models[name], requests[name].autodetect) for name in models}
-    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled)
+    checked = any(health.is_asked(known[name]) for name in models)
+    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled, checked)
 
 
 def _names(cluster: Cluster) -> str:
@@ -207,6 +211,23 @@ def removed(node: Node) -> dict[str, Any]:
         "record": [{"path": INSTALLED, "state": "absent"}],
         "drops": request(node.variables).delete_accounting and "mariadb-server" in there,
     }
+
+
+def programs(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files of the programs that Slurm starts on a node for its health, and whether there were any that are to go.
+
+    cluster: what shared returned. A node that is refused keeps what it has.
+    """
+    if state_of(node.variables) == PRESENT:
+        found = answer(node, cluster)["problems"]
+        is_asked = not found and bool(cluster["checked"])
+    else:
+        found = list(problems(node.variables))
+        is_asked = not found and health.is_asked(node.variables)
+    name = (node.facts.get("gpu_slurm") or {}).get("name", "")
+    if is_asked and is_node_name(name):
+        return {"files": health.files(name), "goes": False}
+    return {"files": [], "goes": not found and node.has_record(health.RECORD)}
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:

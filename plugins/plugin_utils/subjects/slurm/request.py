@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Any] = {
     "slurm_partition": "gpu",
     "slurm_cgroups": True,
     "slurm_extra_lines": [],
+    "slurm_health": True,
     "slurm_delete_accounting": False,
 }
 NODES, CONTROLLERS = "gpu_nodes", "controllers"

@@ -34,7 +34,9 @@ def test_each_file_system_that_is_too_small_is_named():
 
 def test_directories_of_one_file_system_are_added_up():
     found = disk_shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
-    assert found[0].startswith("1.9 GiB are free under / and /opt, but about 3.0 GiB are needed for driver, environment main;")
+    assert found[0].startswith(
+        "1.9 GiB are free under / and /opt, but about 3.0 GiB are needed for driver, environment main;"
+    )
 
 
 def test_what_is_installed_needs_no_room():
