@@ -87,7 +87,10 @@ def configuration(subject: Subject) -> str:
             "no:cacheprovider",
             *(f"--ignore={tests}/{one}" for one in subject.ignored),
         ],
-        "pytest_add_cli_args_test_selection": [f"{tests}/{one}" for one in subject.by] or [tests],
+        "pytest_add_cli_args_test_selection": [
+            *([f"{tests}/{one}" for one in subject.by] or [tests]),
+            *(f"{COLLECTION}/{one}" for one in subject.also),
+        ],
         "use_git_change_detection": False,
     }
     return "[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())

@@ -12,12 +12,16 @@ UTILS, TESTS = "plugins/plugin_utils", "tests/unit/plugins/plugin_utils"
 
 @dataclass(frozen=True)
 class Subject:
-    """code and tests: folders; only, by: the files of them that count, all without; ignored: tests too slow to repeat for every mutant."""
+    """code and tests: folders; only, by: the files of them that count, all without; also: tests elsewhere.
+
+    ignored: tests too slow to repeat for every mutant.
+    """
 
     code: str
     tests: str
     only: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
 
@@ -47,8 +51,8 @@ SUBJECTS |= {
     name: Subject(
         f"{UTILS}/subjects/{name}",
         f"{TESTS}/subjects/{name}",
-        by=("", "../../drift/test_unmeasured.py"),
-        ignored=("test_traffic.py",),
+        also=(f"{TESTS}/drift/test_unmeasured.py",),
+        ignored=("test_traffic.py",) if name == "qos" else (),
     )
     for name in ("firewall", "nccl", "pcie", "qos", "rdma", "scratch", "slurm", "tuning")
 }

@@ -22,7 +22,7 @@ NAME = "hostvars"
 # Functions that hand it to the door, or are it.
 DOOR = {
     "admitted", "admitted_neighbours", "collect", "fitting", "misplaced", "neighbours", "node_addresses", "other_addresses",
-    "told", "verification", "whole", "_values",
+    "scheduled", "told", "verification", "whole", "_values",
 }  # fmt: skip
 ALLOWED = {
     "plugins/action/cluster_plan.py:_hosts": "the variables are handed to fitting before anything reads them",

@@ -35,7 +35,8 @@ STAYS = {
         "__nvidia_driver_archive": "module kernel_module_archive removes it once it is unpacked",
     },
     "slurm": {
-        "__slurm_answer": "__slurm_removed names the files of whatever was asked for before; scenario 87 finds none left"
+        "__slurm_answer": "__slurm_removed names the files of whatever was asked for before; scenario 87 finds none left",
+        "__slurm_programs": "programs_removed.yml takes their whole directory and the record; scenario 87 finds none left",
     },
 }
 

@@ -17,6 +17,7 @@ def test_code_and_tests_of_a_subject_are_there(subject):
         assert list((CHECKOUT / subject.code).glob(pattern)), pattern
     for name in (*subject.by, *subject.ignored):
         assert (CHECKOUT / subject.tests / name).is_file(), name
+    assert all((CHECKOUT / path).is_file() for path in subject.also)
 
 
 def test_all_of_a_subject_or_single_files():
