@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import itertools
 import json
@@ -41,6 +42,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# Its functions have the group of all ranks as a default. DistributedDataParallel would import it when ranks have joined: it would keep the
+# group until the interpreter ends, and a thread of Gloo's that is still there can abort a rank that is done (pytorch/pytorch, issue 190489).
+import torch.distributed.nn
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributed.elastic.multiprocessing.errors import record
@@ -379,6 +384,7 @@ class Trainer:
         self.model.eval()
         # The running statistics of batch normalization differ between ranks; rank 0's are the checkpoint's.
         for buffer in self.model.buffers():
+            held.append(buffer)
             dist.broadcast(buffer, 0)
         counts = torch.zeros(2, device=self.device)
         with reading(self.evaluation) as batches:
@@ -568,6 +574,9 @@ def main() -> None:
         say(f"stopped by SIGTERM; the checkpoint is at {place}")
         sys.exit(128 + signal.SIGTERM)
     write_metrics(trainer, resumed, time.perf_counter() - began, trainer.evaluate())
+    # The last one to let go of the group has to be the next line, which waits for its threads without the interpreter's lock.
+    del trainer
+    gc.collect()
     # Not after an error: a rank that failed must end at once, so that torchrun and the other ranks notice.
     dist.destroy_process_group()
 

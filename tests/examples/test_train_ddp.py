@@ -46,6 +46,16 @@ def cut(*given):
 train_ddp.replace_file = cut
 train_ddp.main()
 """
+# The script, and which threads the process still has.
+DONE = """
+import os, sys
+sys.path.insert(0, sys.argv.pop(1))
+import train_ddp
+
+train_ddp.main()
+names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+os.write(1, f"threads: {' '.join(names)}\n".encode())
+"""
 
 
 def torchrun(ranks):
@@ -273,3 +283,14 @@ def test_pillow_is_missing(folder):
     done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "set python_env_packages: [pillow] and run site.yml" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names of threads are read below /proc")
+def test_no_thread_of_gloo_is_left_to_meet_the_end_of_the_interpreter(run, folder, tmp_path):
+    """One that is can abort a rank that is done: "terminate called without an active exception"."""
+    script = tmp_path / "done.py"
+    script.write_text(DONE, encoding="utf-8")
+    ended = run(script, folder, *QUICK, launcher=torchrun(2))
+    assert ended.status == 0, ended.output[-3000:]
+    threads = re.findall(r"threads: (.*)", ended.output)
+    assert len(threads) == 2 and not [one for one in threads if "gloo" in one], threads

@@ -16,6 +16,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+# Before ranks join, or it keeps their group, and threads of Gloo's, until the interpreter ends (pytorch/pytorch, issue 190489).
+import torch.distributed.nn
+
 # The last tensors that collectives were given: PyTorch before 2.8 waits for Gloo's threads with the interpreter's lock held,
 # and a thread that drops the last reference of a tensor waits for that lock (pytorch/pytorch, issue 56297).
 held: deque[torch.Tensor] = deque(maxlen=64)
