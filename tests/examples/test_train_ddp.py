@@ -54,7 +54,7 @@ import train_ddp
 
 train_ddp.main()
 names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
-os.write(1, f"threads: {' '.join(names)}\n".encode())
+os.write(1, f"threads: {chr(32).join(names)}{chr(10)}".encode())
 """
 
 
