@@ -18,6 +18,7 @@ idle for (S - 1) / (M + S - 1) of it. Tested with PyTorch 2.13.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -201,6 +202,9 @@ def main() -> None:
     }  # fmt: skip
     if dist.get_rank() == 0 and os.environ.get("ALLREDUCE_METRICS"):
         Path(os.environ["ALLREDUCE_METRICS"]).write_text(json.dumps(metrics) + "\n", encoding="utf-8")
+    # The last one to let go of the group has to be the next line, which waits for its threads without the interpreter's lock.
+    del trainer
+    gc.collect()
     # Not after an error: a rank that failed must end at once, so that torchrun and the other ranks notice.
     dist.destroy_process_group()
 

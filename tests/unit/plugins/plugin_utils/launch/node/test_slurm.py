@@ -165,7 +165,7 @@ class Runs:
 
     def both(self, script, **more):
         two = self.start("node-2", script, **more)
-        self.until(lambda: (self.place / "node-2" / "run" / "logs" / "agent.lock").exists())
+        self.until((self.place / "node-2" / "run" / "logs" / "agent.lock").exists)
         return self.start("node-1", script, **more), two
 
     def until(self, condition, seconds=60):
@@ -268,7 +268,7 @@ def test_a_stopped_agent_cancels_the_job_and_its_ranks_end(runs):
 
 def test_a_task_ends_with_the_agent_of_its_node(runs):
     one, dummy = runs.both("import time; time.sleep(60)")
-    runs.until(lambda: (runs.place / "node-1" / "run" / "logs" / "task.json").exists())
+    runs.until((runs.place / "node-1" / "run" / "logs" / "task.json").exists)
     time.sleep(1)
     one.kill()
     runs.until(lambda: runs.note("task")["finished"], 20)
