@@ -348,7 +348,7 @@ def act(plugin, node, facts=None, check=False, variables=None, delegate_to=None,
     name = "allreduce.gpu." + plugin.__name__.rpartition(".")[2]
     task = SimpleNamespace(
         args=arguments, check_mode=check, async_val=0, diff=True, action=name, module_defaults=[],
-        delegate_to=delegate_to, no_log=no_log, environment=[None, node.environment],
+        delegate_to=delegate_to, no_log=no_log, environment=[None, getattr(node, "environment", None)],
     )  # fmt: skip
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = plugin.ActionModule(task, connection, None, DataLoader(), Templar(loader=DataLoader()), None)
