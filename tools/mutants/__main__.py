@@ -14,9 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .subjects import SUBJECTS, Subject
+from .subjects import CHECKOUT, SUBJECTS, Subject
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections/allreduce/gpu"
 WANTED = 90  # percent
 
@@ -85,6 +84,8 @@ def configuration(subject: Subject) -> str:
             "-q",
             "-p",
             "no:cacheprovider",
+            "-m",
+            "not long",
             *(f"--ignore={tests}/{one}" for one in subject.ignored),
         ],
         "pytest_add_cli_args_test_selection": [

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 UTILS, TESTS = "plugins/plugin_utils", "tests/unit/plugins/plugin_utils"
 
 
@@ -48,11 +50,11 @@ SUBJECTS = {
 }
 # A settings subject is a folder, and its tests are in the folder of the same name; one file tests what all say of nodes not measured.
 SUBJECTS |= {
-    name: Subject(
-        f"{UTILS}/subjects/{name}",
-        f"{TESTS}/subjects/{name}",
+    place.parent.name: Subject(
+        f"{UTILS}/subjects/{place.parent.name}",
+        f"{TESTS}/subjects/{place.parent.name}",
         also=(f"{TESTS}/drift/test_unmeasured.py",),
-        ignored=("test_traffic.py",) if name == "qos" else (),
     )
-    for name in ("firewall", "nccl", "pcie", "qos", "rdma", "scratch", "slurm", "tuning")
+    for place in sorted((CHECKOUT / UTILS / "subjects").glob("*/answer.py"))
+    if place.parent.name not in SUBJECTS  # health is the program
 }
