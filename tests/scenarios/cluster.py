@@ -20,6 +20,14 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 KEEP = os.environ.get("ALLREDUCE_KEEP")  # leave the hosts for a look, and take them again
 CORE_216 = CHECKOUT / ".nox" / "core_216" / "bin"  # the last ansible-core for EL8; noxfile.py makes it
 LAB = [sys.executable, "-m", "tests.lab"]
+# A host that nothing reaches any more, and that reaches nothing.
+CUT = """
+nft add table inet cut
+for hook in input output; do
+  nft add chain inet cut $hook "{ type filter hook $hook priority -300; policy drop; }"
+  nft add rule inet cut $hook meta $([ $hook = input ] && echo iif || echo oif) lo accept
+done
+"""
 
 
 @dataclass
@@ -77,6 +85,13 @@ class Cluster:
         if check and done.returncode:
             raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
+
+    def cut_off(self, host):
+        """Let nothing reach a host over the network, which has nftables; commands of the lab go another way."""
+        self.on(host, CUT)
+
+    def reconnect(self, host):
+        self.on(host, "nft delete table inet cut", check=False)
 
     def start(self, playbook, *options, inventory=None, cwd=CHECKOUT, config=CHECKOUT / "ansible.cfg"):
         """ansible-playbook as a running process, in a process group of its own."""

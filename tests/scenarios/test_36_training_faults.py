@@ -31,14 +31,6 @@ print("asleep", flush=True)
 dist.barrier()
 time.sleep(900)
 """
-# A host that nothing reaches any more, and that reaches nothing.
-CUT = """
-nft add table inet cut
-for hook in input output; do
-  nft add chain inet cut $hook "{ type filter hook $hook priority -300; policy drop; }"
-  nft add rule inet cut $hook meta $([ $hook = input ] && echo iif || echo oif) lo accept
-done
-"""
 # A byte of the largest wheel changes whenever it is whole.
 CORRUPT = f"while sleep 0.1; do for one in {WHEELS}/torch-*.whl; do [ -s $one ] && printf x | dd of=$one bs=1 seek=5000000 conv=notrunc; done; done"
 
@@ -84,8 +76,8 @@ def cut(two):
     """Cut the second host off, and let it be reached again."""
     host = two.hosts[1]
     two.on(host, "apt-get install -y -qq nftables >/dev/null")
-    yield lambda: two.on(host, CUT)
-    two.on(host, "nft delete table inet cut", check=False)
+    yield lambda: two.cut_off(host)
+    two.reconnect(host)
 
 
 def test_a_node_that_is_cut_off_ends_the_run_on_both_sides(two, script, cut):

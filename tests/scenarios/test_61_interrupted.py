@@ -65,15 +65,6 @@ find /etc /opt/allreduce /var/lib/allreduce /home/trainer /root -xdev \( -name '
 ls -d /opt/allreduce/cache/environments/* 2>/dev/null
 """
 
-# A host that nothing reaches any more, and that reaches nothing.
-CUT = """
-nft add table inet cut
-for hook in input output; do
-  nft add chain inet cut $hook "{ type filter hook $hook priority -300; policy drop; }"
-  nft add rule inet cut $hook meta $([ $hook = input ] && echo iif || echo oif) lo accept
-done
-"""
-
 
 class Interrupted(Cluster):
     """Two hosts, and runs of site on them that do not come to their end."""
@@ -216,11 +207,11 @@ def test_20_a_second_run_is_refused_and_the_first_goes_on(site):
 def test_21_a_node_that_falls_silent_ends_the_run_in_bounded_time(site, bare):
     try:
         with site.begun(INSTALLING, 2) as (process, output):
-            site.on(bare, CUT)
+            site.cut_off(bare)
             began = time.monotonic()
         print(f"the run ended {time.monotonic() - began:.0f} s after {bare} fell silent")
     finally:
-        site.on(bare, "nft delete table inet cut")
+        site.reconnect(bare)
     said = "".join(output)
     assert process.returncode != 0
     recap = Run(process.returncode, said).recap
