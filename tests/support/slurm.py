@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated machines as Slurm sees them: what our modules measure of one, and what Slurm's own NVML plugin makes of its GPUs."""
 
+import copy
 import os
 import re
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from unittest import mock
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm import read_slurm
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
 from tests.lab.nvml import machines, recording
 
@@ -85,3 +87,25 @@ def _numbers(ranges):
         first, _dash, last = one.partition("-")
         found += [str(number).zfill(len(first)) for number in range(int(first), int(last or first) + 1)]
     return found
+
+
+GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
+
+
+def cluster_hosts(**variables):
+    """The variables of a controller and two equal nodes."""
+    found = {}
+    for place, name in enumerate(("ctl", "gpu-1", "gpu-2"), 1):
+        facts = copy.deepcopy(measured("a40-pcie"))
+        facts["gpu_slurm"].update(name=name, confines=True)
+        facts.update(distribution="Debian", distribution_version="13.1", os_family="Debian")
+        facts["gpu_node_state"] = {"packages": {}, "records": [], "services": {}}
+        found[name] = {
+            "slurm_state": "present", "gpu_cluster_address": f"10.0.0.{place}", **variables, "ansible_facts": facts,
+        }  # fmt: skip
+    return found
+
+
+def cluster_node(known, name="ctl"):
+    """One of them, as the subject sees it."""
+    return Node(name, known[name], known[name]["ansible_facts"], known, GROUPS)

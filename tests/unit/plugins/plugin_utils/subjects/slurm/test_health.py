@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The programs that Slurm starts for the health of a node: where they are, what slurm.conf says of them, and when they go."""
 
-import copy
 import subprocess
 
 import pytest
@@ -13,30 +12,18 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing im
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import SlurmNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import health, installed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
-from tests.support.slurm import measured
+from tests.support.slurm import cluster_hosts
+from tests.support.slurm import cluster_node as node
 
-GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 WATCHED = {"health_state": "present"}
 
 
 def hosts(state="present", watched=("gpu-1", "gpu-2"), **variables):
-    found = {}
-    for place, name in enumerate(("ctl", "gpu-1", "gpu-2"), 1):
-        facts = copy.deepcopy(measured("a40-pcie"))
-        facts["gpu_slurm"].update(name=name, confines=True)
-        facts.update(distribution="Debian", distribution_version="13.1", os_family="Debian")
-        facts["gpu_node_state"] = {"packages": {}, "records": [], "services": {}}
-        own = WATCHED if name in watched else {}
-        found[name] = {
-            "slurm_state": state, "gpu_cluster_address": f"10.0.0.{place}", **own, **variables, "ansible_facts": facts,
-        }  # fmt: skip
+    found = cluster_hosts(slurm_state=state, **variables)
+    for name in watched:
+        found[name] = {**WATCHED, **found[name]}
     return found
-
-
-def node(known, name):
-    return Node(name, known[name], known[name]["ansible_facts"], known, GROUPS)
 
 
 def conf(known):

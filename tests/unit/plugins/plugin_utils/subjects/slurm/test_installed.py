@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster that the role installs: what is written where, what leads to a restart, what is refused, what goes."""
 
-import copy
 import re
 
 import pytest
@@ -18,28 +17,11 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.reque
     problems,
     request,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
-from tests.support.slurm import measured
+from tests.support.slurm import cluster_hosts as hosts
+from tests.support.slurm import cluster_node as node
 
-GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 PRESENT = {"slurm_state": "present"}
-
-
-def hosts(**variables):
-    """A controller and two equal nodes."""
-    found = {}
-    for place, name in enumerate(("ctl", "gpu-1", "gpu-2"), 1):
-        facts = copy.deepcopy(measured("a40-pcie"))
-        facts["gpu_slurm"].update(name=name, confines=True)
-        facts.update(distribution="Debian", distribution_version="13.1", os_family="Debian")
-        facts["gpu_node_state"] = {"packages": {}, "records": [], "services": {}}
-        found[name] = {**PRESENT, "gpu_cluster_address": f"10.0.0.{place}", **variables, "ansible_facts": facts}
-    return found
-
-
-def node(known, name="ctl"):
-    return Node(name, known[name], known[name]["ansible_facts"], known, GROUPS)
 
 
 def answer(known, name="ctl"):
