@@ -51,10 +51,7 @@ def _refusals(params, run):
     programs = params.get("programs") or []
     if programs and not any(os.access(path, os.X_OK) for path in programs):
         name = os.path.basename(programs[0])
-        if name == "horovodrun":
-            yield problem("no_horovodrun", programs[0])
-        else:
-            yield problem("no_sbatch", name) if name == "sbatch" else problem("no_mpirun", name)
+        yield problem("no_%s" % name, programs[0] if name == "horovodrun" else name)
     yield _address_refusal(params, run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 

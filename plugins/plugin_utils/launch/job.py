@@ -19,9 +19,8 @@ class Place:
     addresses: Mapping[str, str]
     port: int
     others: frozenset[str] = frozenset()  # IPv4 addresses that the nodes have besides, as far as facts tell
-    scheduled: tuple[
-        str, ...
-    ] = ()  # the names of NODES in Slurm, and how many GPUs each has: for a launcher that is queued
+    # For a launcher that is queued: the names of the nodes in Slurm, and how many GPUs each has.
+    scheduled: tuple[str, ...] = ()
     gpus: int = 0
 
     @property
@@ -65,8 +64,7 @@ class Launcher:
         "watch.py",
     )  # of launch/node, next to the script's directory
     elastic: bool = False  # goes on without nodes that were lost, as long as there are min_nodes
-    queued: bool = (
-        False  # ranks start when a scheduler lets them; the first node, which asks it, begins after the others
-    )
+    # Ranks start when a scheduler lets them; the first node, which asks it, begins after the others.
+    queued: bool = False
     listens: bool = True  # on the rendezvous, before any rank has started
     programs: tuple[str, ...] = ()  # the node has one of these, if any are named; a bare name is one of the environment
