@@ -19,4 +19,20 @@ def test_a_sentence_names_its_subject(code):
 
 def test_the_codes_are_those_that_occur():
     source = inspect.getsource(run) + inspect.getsource(states)
-    assert set(re.findall(r'problem\("(\w+)"', source)) == set(SENTENCES)
+    programs = {"no_mpirun", "no_horovodrun", "no_sbatch"}
+    assert set(re.findall(r'problem\("(\w+)"', source)) | programs == set(SENTENCES)
+
+
+@pytest.mark.parametrize("program", ["mpirun", "horovodrun", "sbatch"])
+def test_a_program_that_is_missing_has_a_sentence_of_its_own(program, tmp_path):
+    params = {
+        "state": "started",
+        "run_id": "run",
+        "python": str(tmp_path / "python"),
+        "user": "root",
+        "programs": [str(tmp_path / program)],
+        "address": "",
+        "rendezvous": "10.0.0.1:29500",
+    }
+    refused = {one["code"]: describe(one) for one in states.refusals(params, lambda argv: (1, "", ""))}
+    assert program in refused["no_" + program]
