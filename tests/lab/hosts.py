@@ -90,7 +90,7 @@ def up(
     addresses.update(zip(missing, network.free_addresses(len(missing), taken), strict=True))
     for host in missing:
         services.start(
-            base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machines[host])
+            base, host, addresses[host], {"allreduce.lab": name}, *hardware.options(name, host, machines[host])
         )
     setup = _setup(mirror_url, kind) + (proxy.confinement() if proxied else "")
     with ThreadPoolExecutor() as pool:

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Machines with a kernel of their own as hosts of a scenario: they boot, and their power can be cut."""
 
-import base64
 import io
 import subprocess
 import tarfile
@@ -36,23 +35,22 @@ class Machines(Cluster):
 
     def on(self, host, command, check=True):
         """Run a shell command on a machine as root, over a new connection; its standard output."""
+        done = self._ssh(host, command.encode(), "sh", "-s")
+        if check and done.returncode:
+            said = (done.stdout + done.stderr).decode(errors="replace")
+            raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {said}")
+        return done.stdout.decode(errors="replace")
+
+    def send(self, host, archive, directory):
+        """Unpack a tar.gz archive into a directory of a machine, which is made."""
+        done = self._ssh(host, archive, "sh", "-c", f"'mkdir -p {directory} && tar -C {directory} -xz'")
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+
+    def _ssh(self, host, content, *words):
         known = self.path.with_name(".known_hosts")
         options = ("-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=60")
-        argv = [
-            "ssh",
-            "-q",
-            "-i",
-            str(paths.SSH_KEY),
-            *options,
-            f"ansible@{self.machine(host).address}",
-            "sudo",
-            "sh",
-            "-s",
-        ]
-        done = subprocess.run(argv, input=command, capture_output=True, text=True, check=False)
-        if check and done.returncode:
-            raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
-        return done.stdout
+        login = ("-i", str(paths.SSH_KEY), *options, f"ansible@{self.machine(host).address}")
+        return subprocess.run(["ssh", "-q", *login, "sudo", *words], input=content, capture_output=True, check=False)
 
     def python(self, host, program):
         """Run a Python program on a machine that may import the collection's module_utils; what it prints."""
@@ -64,11 +62,8 @@ class Machines(Cluster):
                 name,
                 filter=lambda one: None if "__pycache__" in one.name else one,
             )
-        text = base64.b64encode(packed.getvalue()).decode()
-        return self.on(
-            host,
-            f"set -e; cd $(mktemp -d); base64 -d <<'END' | tar xz\n{text}\nEND\nPYTHONPATH=$PWD python3 - <<'END'\n{program}\nEND\n",
-        )
+        self.send(host, packed.getvalue(), "/tmp/collection")
+        return self.on(host, f"cd /tmp/collection && PYTHONPATH=$PWD python3 - <<'END'\n{program}\nEND\n")
 
     def freeze(self, host):
         """Stop a machine where it is, as one that answers nobody any more; thaw lets it go on."""

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulated GPUs in a lab host.
+"""Simulated GPUs in a lab host, or in a machine with a kernel of its own.
 
 The host sees the PCI tree of a machine from tests/lab/nvml from boot on. Its NVML is there once a driver's packages are
 installed, and answers once `modprobe nvidia` (or a reboot) has "loaded" the module of that version: so a driver that was
@@ -31,7 +31,7 @@ for unit in nvidia-persistenced allreduce-gpu-settings allreduce-health; do
   install -D -m 644 {MOUNT}/files/$unit.conf /etc/systemd/system/$unit.service.d/lab.conf
 done
 install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
-systemctl mask -q systemd-modules-load  # a container loads no modules
+! systemd-detect-virt --quiet --container || systemctl mask -q systemd-modules-load  # a container loads no modules
 systemctl daemon-reload
 systemctl enable -q --now lab-machine.service lab-machine-library.path
 """
@@ -42,10 +42,15 @@ def names():
     return [machine().name for machine in machines.MACHINES]
 
 
-def record(lab, host, name):
+def options(lab, host, name):
     """Write the machine that a host is to be; the options its container needs."""
     if name is None:
         return []
+    return ["--volume", f"{record(lab, host, name)}:{MOUNT}", "--label", f"allreduce.machine={name}"]
+
+
+def record(lab, host, name):
+    """Write the machine that a host is to be; the directory, which the host has as MOUNT when INSTALL runs there."""
     found = [machine() for machine in machines.MACHINES if machine().name == name]
     if not found:
         raise LabError(f"machine {name!r} is unknown: use one of {', '.join(names())}")
@@ -61,7 +66,7 @@ def record(lab, host, name):
     _template(root / "loaded" / DRIVER_PROC / "version")
     (root / "loaded" / "profile").rename(root / "profile.loaded")
     shutil.copy(_library(), root / "libnvidia-ml.so.1")
-    return ["--volume", f"{root}:{MOUNT}", "--label", f"allreduce.machine={name}"]
+    return root
 
 
 def install(lab, host):

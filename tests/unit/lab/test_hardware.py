@@ -17,18 +17,18 @@ LIBRARY = "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{}"
 def recorded(monkeypatch, tmp_path):
     """The directory of a host that is to be a machine."""
     monkeypatch.setattr(paths, "LAB", tmp_path)
-    options = hardware.record("lab", "lab-1", "a100-nvlink")
+    options = hardware.options("lab", "lab-1", "a100-nvlink")
     assert f"{tmp_path}/lab/lab-1:{hardware.MOUNT}" in options
     return tmp_path / "lab" / "lab-1"
 
 
 def test_a_host_without_a_machine_is_given_nothing():
-    assert hardware.record("lab", "lab-1", None) == []
+    assert hardware.options("lab", "lab-1", None) == []
 
 
 def test_an_unknown_machine_is_refused_with_the_known_ones():
     with pytest.raises(LabError, match=r"machine 'cray' is unknown: use one of .*a100-nvlink.*"):
-        hardware.record("lab", "lab-1", "cray")
+        hardware.options("lab", "lab-1", "cray")
 
 
 def test_a_running_host_gets_the_files_of_this_checkout(recorded, monkeypatch):
