@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ....module_utils.settings.slurm import OURS
 from ....module_utils.settings.slurm_probe import ACCOUNTING_PORT
-from . import health, lines, versions
+from . import health, lines, switches, versions
 from .model import SlurmModel
 from .programs import CONTROLLER_PORT, NODE_PORT, SRUN_PORTS, Distribution
 from .request import Request
@@ -31,14 +31,14 @@ HEAD = f"{OURS}; slurm_extra_lines adds to it.\n"
 AT_START = (
     "AuthType", "ClusterName", "GresTypes", "JobAcctGatherType", "ProctrackType", "PrologFlags", "SelectType", "SelectTypeParameters",
     "SlurmctldHost", "SlurmctldParameters", "SlurmdParameters", "SlurmctldPort", "SlurmdPort", "StateSaveLocation", "SlurmdSpoolDir",
-    "AccountingStorageHost", "AccountingStorageType", "AccountingStorageTRES", "PriorityType", "TaskPlugin",
+    "AccountingStorageHost", "AccountingStorageType", "AccountingStorageTRES", "PriorityType", "TaskPlugin", "TopologyPlugin",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Cluster:
     """controller: its host name; address: where the nodes reach it; nodes: with their autodetect; firewalled: whether any host has rules;
-    checked: whether any node's health is watched.
+    checked: whether any node's health is watched; switches: node -> where it is, none if nobody says it.
     """
 
     controller: str
@@ -49,6 +49,7 @@ class Cluster:
     nodes: Mapping[str, tuple[SlurmModel, str]]
     firewalled: bool = False
     checked: bool = False
+    switches: Mapping[str, str] = field(default_factory=dict)
 
 
 def contents(cluster: Cluster) -> dict[str, str]:
@@ -56,9 +57,16 @@ def contents(cluster: Cluster) -> dict[str, str]:
     return {
         **lines.files(cluster.nodes.values()),
         "gres.conf": f"{HEAD}Include {lines.GRES}\n",
+        **({switches.FILE: switches.content(cluster.switches)} if cluster.switches else {}),
         "cgroup.conf": HEAD + _text(_cgroups(cluster)),
         "slurm.conf": HEAD + _text(_words(cluster)) + "\n".join([*cluster.wanted.extra, *_tail(cluster), ""]),
     }
+
+
+def unwanted(cluster: Cluster) -> list[str]:
+    """Return the names of files that go: the tree of switches that nobody speaks of any more, unless the user has one."""
+    keys = {one.partition("=")[0].lower() for one in cluster.wanted.extra}
+    return [] if cluster.switches or "topologyplugin" in keys else [switches.FILE]
 
 
 def at_start(cluster: Cluster, daemon: str) -> str:
@@ -113,6 +121,8 @@ def _words(cluster: Cluster) -> dict[str, str]:
         "PriorityWeightFairshare": "10000",
         "PriorityWeightAge": "1000",
     }
+    if cluster.switches:
+        found["TopologyPlugin"] = switches.PLUGIN
     if wanted.numa_node_as_socket:
         found["SlurmdParameters"] = "numa_node_as_socket"
     if cluster.checked:

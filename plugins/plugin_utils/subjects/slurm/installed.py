@@ -18,7 +18,7 @@ from ...problems.problem import Problem
 from ..monitoring.programs import system_of
 from ..subject import Node
 from . import cluster as configuration
-from . import health
+from . import health, switches
 from .cluster import DIRECTORY, Cluster
 from .decide import models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
@@ -88,9 +88,10 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
             directory,
             {"path": f"{DIRECTORY}/slurmdbd.conf", "content": configuration.accounting(made), **closed},
             *({"path": f"{DIRECTORY}/{name}", "content": text} for name, text in texts.items()),
+            *({"path": f"{DIRECTORY}/{name}", "state": "absent"} for name in configuration.unwanted(made)),
         ],
         "services": [_service(name) for name in ON_CONTROLLER],
-        "sent": [f"{DIRECTORY}/{name}" for name in texts],
+        "sent": [f"{DIRECTORY}/{name}" for name in (*texts, *configuration.unwanted(made))],
     }
 
 
@@ -122,6 +123,7 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
     requests = {name: request(known[name]) for name in models}
     version, wanted = measured.version or row.slurm, request(node.variables)
     found += unfit(version, requests, models)
+    found += switches.problems({name: requests[name].switch for name in models})
     found += [one for name in models for one in _refused(name, known[name], node.name, row, wanted.cgroups)]
     if not is_node_name(measured.name):
         found.append(Problem("slurm_no_node_name", node.name, {"name": measured.name}))
@@ -133,7 +135,8 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
     firewalled = any(str(one.get("firewall_state")) == "present" for one in known.values())
     nodes = {name: (models[name], requests[name].autodetect) for name in models}
     checked = any(health.is_asked(known[name]) for name in models)
-    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled, checked)
+    places = {models[name].name: requests[name].switch for name in models if requests[name].switch}
+    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled, checked, places)
 
 
 def _names(cluster: Cluster) -> str:
@@ -202,7 +205,10 @@ def removed(node: Node) -> dict[str, Any]:
     }
     files = [
         *(DROP_IN % name for name in ("slurmctld", "slurmdbd", "slurmd")),
-        *(f"{DIRECTORY}/{name}" for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", *FILES)),
+        *(
+            f"{DIRECTORY}/{name}"
+            for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", switches.FILE, *FILES)
+        ),
     ]
     return {
         "services": [name for name, one in reversed(known.items()) if one.get("enabled") or one.get("active")],

@@ -14,6 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...problems.problem import Problem
 from ..options import as_list
+from . import switches
 
 # The defaults of the role's variables (a test compares).
 DEFAULTS: dict[str, Any] = {
@@ -26,6 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "slurm_memory_margin": 5,
     "slurm_gpu_types": {},
     "slurm_features": [],
+    "slurm_switch": "",
     "slurm_cluster_name": "cluster",
     "slurm_partition": "gpu",
     "slurm_cgroups": True,
@@ -46,6 +48,7 @@ _FORMS = {
     "slurm_version": (r"(\d{2}\.\d{2}(\.\d+)?)?", "24.11"),
     "slurm_node_name": (rf"({_NAME.pattern})?", "gpu-1"),
     "slurm_memory_margin": (r"\d{1,2}", "5"),
+    "slurm_switch": (switches.FORM, "leaf3, or row1/leaf3"),
     # slurm.conf(5): lower case, since it is also the name of tables.
     "slurm_cluster_name": (r"[a-z][a-z0-9_]{0,39}", "cluster"),
     "slurm_partition": (r"(?!(?i:default|all)$)[A-Za-z][A-Za-z0-9_-]{0,39}", "gpu"),
@@ -76,6 +79,7 @@ class Request:
     margin: int = 5
     types: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
+    switch: str = ""
     cluster: str = "cluster"
     partition: str = "gpu"
     cgroups: bool = True
@@ -96,6 +100,7 @@ def request(variables: Mapping[str, Any]) -> Request:
         margin=int(mine["slurm_memory_margin"]),
         types={str(name): str(kind) for name, kind in (mine["slurm_gpu_types"] or {}).items()},
         features=tuple(dict.fromkeys(map(str, as_list(mine["slurm_features"])))),
+        switch=str(mine["slurm_switch"]),
         cluster=str(mine["slurm_cluster_name"]),
         partition=str(mine["slurm_partition"]),
         cgroups=boolean(mine["slurm_cgroups"], strict=False),

@@ -58,6 +58,9 @@ SENTENCES = {
     "slurm_written_key": "slurm_extra_lines has {subject}, which the role writes itself; remove that line, or set slurm_state: external.",
     "slurm_external_only": "{subject} is for slurm_state: external; remove it, since the distribution's Slurm decides that.",
     "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
+    "slurm_no_switch": "{subject}: not at a switch, while other nodes have slurm_switch, and jobs could not have them together; set it for them, too.",
+    "slurm_switch_above": "slurm_switch is {subject} for a node, and other switches are below that one; name the switch below it that the node is at.",
+    "slurm_switch_root": "slurm_switch is {subject}, and 'root' is what the role calls the uppermost switch; take another name.",
     "slurm_same_name": "{nodes} are all called {subject} by Slurm; set slurm_node_name for them.",
     "slurm_no_node_name": "{subject} is called '{name}', which Slurm does not take for a node; set slurm_node_name.",
     "slurm_other_name": (
