@@ -83,13 +83,29 @@ def jobs_of(proc, uid):
     return found - {None}
 
 
+def jobs_here(proc):
+    """Return the jobs that a process of Slurm's is there for."""
+    found = set()
+    for pid in (int(name) for name in proc.names("/") if name.isdigit()):
+        step = step_of(proc, pid)
+        if step:
+            found.add(step)
+    return found
+
+
+def step_of(proc, pid):
+    """Return the number of the job whose step a process starts; None of another process. Who is not root makes no step."""
+    step = _STEP.match((proc.text("/%d/cmdline" % pid) or "").replace("\0", " "))
+    return step.group(1) if step and user_of(proc, pid) == 0 else None
+
+
 def job_of(proc, pid):
-    """Return the number of the job whose step a process is below; None of one that has left all. Who is not root makes no step."""
+    """Return the number of the job whose step a process is below; None of one that has left all."""
     seen = set()
     while pid > 1 and pid not in seen:
-        step = _STEP.match((proc.text("/%d/cmdline" % pid) or "").replace("\0", " "))
-        if step and user_of(proc, pid) == 0:
-            return step.group(1)
+        step = step_of(proc, pid)
+        if step:
+            return step
         seen.add(pid)
         fields = fields_of(proc, pid)
         pid = int(fields[1]) if len(fields) > 1 else 0

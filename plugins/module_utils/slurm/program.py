@@ -19,7 +19,7 @@ from collections import namedtuple
 from ..health import program_options
 from ..machine.files import FileTree
 from ..machine.nvml import DEFAULT_LIBRARY, open_nvml
-from . import decision, health_check, kept, leftovers
+from . import decision, health_check, job_metrics, kept, leftovers
 
 USAGE = "usage: slurm check NODE [DOCUMENT] | prolog | epilog"
 # The one exit code that refuses the node; the scripts that start this program hand no other on.
@@ -39,6 +39,8 @@ def main(arguments, places=HERE, environment=None, tell=None):
     try:
         options = read_options(places.declaration)
         if arguments[:1] == ["check"] and len(arguments) in (2, 3):
+            if options:
+                count(job_metrics.forget_lost, places, options, environment, tell)
             return health_check.check(arguments[1], places, options, tell) if options else 0
         if arguments in (["prolog"], ["epilog"]):
             return (
@@ -66,6 +68,22 @@ def read_options(declaration):
 
 
 def prolog(places, environment, options, tell):
+    """Refuse a job, or note that it has its GPUs from now on."""
+    code = refuse(places, environment, options, tell)
+    if not code:
+        count(job_metrics.begin, places, options, environment, tell)
+    return code
+
+
+def count(change, places, options, environment, tell):
+    """Change the metric of jobs; a job does not depend on it."""
+    try:
+        change(places, options, environment)
+    except Exception as error:  # pylint: disable=broad-except
+        tell("the metric of jobs stays as it is: %s: %s" % (type(error).__name__, error))
+
+
+def refuse(places, environment, options, tell):
     """Refuse a job with GPUs on a node that is out of service for its health, by a decision that the breaker has let pass."""
     if not environment.get("SLURM_JOB_GPUS") or options["hook_mode"] != "act":
         return 0
@@ -88,6 +106,7 @@ def demanded(places):
 
 def epilog(places, environment, options, tell):
     """End what the job left on its GPUs; refuse the node where a process or its memory stays."""
+    count(job_metrics.end, places, options, environment, tell)
     job, numbers = environment["SLURM_JOB_ID"], leftovers.minors(environment.get("SLURM_JOB_GPUS"))
     if not numbers:
         return 0
