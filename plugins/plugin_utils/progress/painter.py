@@ -18,7 +18,7 @@ from .screen import Screen
 
 
 def can_show(stream: TextIO, term: str) -> bool:
-    """Return whether the stream is a terminal that moves its cursor. Streams of tests and wrappers may have no descriptor."""
+    """Return True if the stream is a terminal that moves its cursor. Streams of tests and wrappers may have no descriptor."""
     try:
         return term not in ("", "dumb") and os.isatty(stream.fileno())
     except (AttributeError, OSError, ValueError):

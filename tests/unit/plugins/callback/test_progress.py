@@ -51,7 +51,7 @@ def run(tmp_path):
 
 
 def status(rows, *hosts):
-    """Return whether the last rows are those of these hosts, with time and task."""
+    """Return True if the last rows are those of these hosts, with time and task."""
     last = rows[len(rows) - len(hosts) :]
     return [re.sub(r"  \d+s  ", " ", row) for row in last] == [f"{host} Build the module" for host in hosts]
 
