@@ -122,7 +122,7 @@ def _preferred(
     if constraints:
         return f"it fits, but {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
     if doubts:
-        return f"it fits as far as is known, but it has not been verified for {listed(doubts)}"
+        return f"it fits as far as is known, but no source confirms {listed(doubts)}"
     if not component(one.component).verified(one):
         return "it fits as far as is known, but its wheels have not been verified"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]
