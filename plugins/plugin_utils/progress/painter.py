@@ -16,7 +16,6 @@ from .lines import status_lines
 from .running import Running
 from .screen import Screen
 
-
 # Width of lines where there is no terminal.
 COLUMNS = 80
 
