@@ -77,13 +77,21 @@ def _copy_tree(session):
         session.run("git", "init", "--quiet", log=False)  # else they ask the outer repository, which ignores .cache
 
 
+PROSE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "data", "changelogs", "tests/faults.yml")
+CODE = ("plugins", "playbooks", "roles", "tools", "examples", "noxfile.py")
+# Words of tools/words.txt that are identifiers or programs in code.
+NAMES_IN_CODE = "beside,box,boxes,venv,virtualenv"
+
+
 @nox.session(tags=["all", "code"])
 def lint(session):
-    """ruff, mypy, yamllint, ansible-lint at profile production."""
+    """ruff, mypy, yamllint, codespell, ansible-lint at profile production."""
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
     session.run("yamllint", "--strict", ".")
+    session.run("codespell", *PROSE)
+    session.run("codespell", f"--ignore-words-list={NAMES_IN_CODE}", *CODE)
     old = ("vermin", "-q", "--no-tips", "--violations", "-t=3.6-")
     session.run(*old, "plugins/modules", "plugins/module_utils")
     tests = {str(path.relative_to(ROOT)) for path in (ROOT / OLD_TESTS).rglob("*.py")} - {*NOT_ON_36}
@@ -130,7 +138,7 @@ def survey(session):
 
 @nox.session(tags=["all"])
 def published(session):
-    """Which published releases the tables lack: the only tests that ask the package index."""
+    """List published releases that the tables lack: the only tests that ask the package index."""
     _pytest(session, "published", "tests/published", *session.posargs)
 
 
@@ -204,7 +212,7 @@ def unit_221(session):
 
 @nox.session(tags=["all", "code"])
 def unit_36(session):
-    """What runs on EL8's nodes, tested on the real Python 3.6."""
+    """Code that runs on EL8's nodes, tested on the real Python 3.6."""
     found = sorted((Path.home() / ".pyenv" / "versions").glob("3.6.*/bin/python"))
     python = str(found[-1]) if found else shutil.which("python3.6")
     if python is None:

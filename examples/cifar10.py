@@ -42,14 +42,14 @@ class Labelled(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """What the files hold, the same on every rank."""
+    """The content of the files, the same on every rank."""
 
     classes: list[str]
     training: Labelled
     evaluation: Labelled
 
     def digest(self) -> str:
-        """Return what is equal where the images and classes are equal."""
+        """Return a value that is equal where the images and classes are equal."""
         found = hashlib.sha256()
         for part in (self.training, self.evaluation):
             found.update(part.images.numpy().tobytes() + part.labels.numpy().tobytes())

@@ -43,14 +43,14 @@ class Labelled(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """What a folder holds, the same on every rank."""
+    """The content of a folder, the same on every rank."""
 
     classes: list[str]
     training: list[Labelled]
     evaluation: list[Labelled]
 
     def digest(self) -> str:
-        """Return what is equal where the same images have the same names."""
+        """Return a value that is equal where the same images have the same names."""
         found = hashlib.sha256()
         for path, label in (*self.training, *self.evaluation):
             found.update(f"{label} {Path(path).name}\n".encode("utf-8", "surrogateescape"))

@@ -71,7 +71,7 @@ def main() -> None:
         ranks, where = f"{size} rank{'s' * (size != 1)}", f"{len(nodes)} node{'s' * (len(nodes) != 1)}"
         print(f"{ranks} on {where} ({', '.join(nodes)}) with {library}", flush=True)
         if size == 1:
-            print("one rank sums with nobody; start more with mpirun -np 2", flush=True)
+            print("one rank has no other to sum with; start more with mpirun -np 2", flush=True)
     metrics = {"world_size": size, "nodes": len(nodes), "library": library, "all_reduce": []}
     for megabytes in args.megabytes:
         count = max(1, round(megabytes * 1e6 / 4))

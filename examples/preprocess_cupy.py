@@ -66,7 +66,7 @@ def choose_arrays(wanted: str):
 
 
 class Busy:
-    """How many seconds reading, computing and writing took; ``threads``: how many of them read, and write, at once."""
+    """Seconds that reading, computing and writing took; ``threads``: how many of them read, and write, at once."""
 
     def __init__(self, threads: int):
         self.threads, self.lock = threads, Lock()

@@ -82,13 +82,13 @@ def with_used(checkout: Path, roles: Iterable[str]) -> set[str]:
 
 
 def knows(role: Path, row: Mapping) -> bool:
-    """Return whether a role has variables for a system, or needs none for any."""
+    """Return True if a role has variables for a system, or needs none for any."""
     files = {path.stem for path in (role / "vars").glob("*.yml")} - {"main"}
     return not files or bool(files & {row["family"], row["id"], f"{row['id']}-{row['version']}"})
 
 
 def refuses(role: Path) -> bool:
-    """Return whether a role refuses with a sentence the systems that it has no variables for."""
+    """Return True if a role refuses with a sentence the systems that it has no variables for."""
     tasks = [task for path in (role / "tasks").glob("*.yml") for task in _read(path) or []]
     loaded = [task["loop"] for task in tasks if "ansible.builtin.include_vars" in task]
     return bool(loaded) and all("query('allreduce.gpu._os_variables'" in loop for loop in loaded)

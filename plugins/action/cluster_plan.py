@@ -14,12 +14,13 @@ from ansible.release import __version__ as ansible_version
 
 from ..plugin_utils.cluster.hosts import cluster_problems, misplaced
 from ..plugin_utils.documents.door import fitting
+from ..plugin_utils.node.screen import show_errors
 from ..plugin_utils.planning import lock
 from ..plugin_utils.planning.plan import READS, plan
 from ..plugin_utils.planning.plan_text import plan_table
 from ..plugin_utils.planning.variables import Variables
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.subjects.sentences import describe, describe_all
+from ..plugin_utils.subjects.sentences import describe, describe_all, told
 
 
 class ActionModule(ActionBase):
@@ -54,6 +55,7 @@ class ActionModule(ActionBase):
             found["warnings"] += [describe(problem) for problem in [*unfit, *strange]]
             text = lock.planned_text(found, old) if path else ""
         except ProblemError as error:
+            show_errors(self._display, map(told, error.problems))
             raise AnsibleActionFail(describe_all(error.problems)) from None
         return {"changed": False, "plan": found, "lines": plan_table(found), "lock": text}
 

@@ -20,6 +20,7 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
+from ..plugin_utils.node.screen import show_errors
 from ..plugin_utils.planning.variables import PLAIN, may_be_template
 from ..plugin_utils.preflight.check import (
     all_problems,
@@ -37,7 +38,7 @@ from ..plugin_utils.preflight.unreadable import unreadable
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
 from ..plugin_utils.problems.problem import Problem
-from ..plugin_utils.subjects.sentences import describe, describe_all
+from ..plugin_utils.subjects.sentences import describe, describe_all, told
 from ..plugin_utils.workers import prepare
 
 prepare()  # every playbook begins with this action
@@ -61,20 +62,25 @@ class ActionModule(ActionBase):
     _supports_async = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Make one pass over all hosts of the inventory."""
+        """Look at the input, and show what is wrong with it."""
         super().run(tmp, task_vars)
+        problems, result = self._found(task_vars or {})
+        show_errors(self._display, map(told, problems))
+        return result
+
+    def _found(self, variables: dict[str, Any]) -> tuple[Sequence[Problem], dict[str, Any]]:
+        """Make one pass over all hosts of the inventory."""
         unsafe = core_problems(ansible_version)
         if unsafe:
-            return _result(unsafe)
+            return unsafe, _result(unsafe)
         _validation, arguments = self.validate_argument_spec(_OPTIONS)
-        variables = task_vars or {}
         try:
             world = _world(variables, load_extra_vars(self._loader))
         except AnsibleParserError as error:
             problem = unreadable(error)
             if problem is None:
                 raise
-            return _result([problem])
+            return [problem], _result([problem])
         roles = declared_options(self._specs())
         resolve = self._resolver(world, variables)
         if arguments["measured"]:
@@ -98,7 +104,7 @@ class ActionModule(ActionBase):
         if arguments["planning"] and not problems:
             everyone = resolve(None, variables.get("plan_measure", False))
             result["ansible_facts"] = {"gpu_plan_measures": to_measure(world, resolve, everyone)}
-        return result
+        return problems, result
 
     def _specs(self) -> dict[str, Any]:
         paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))

@@ -12,11 +12,12 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.node.screen import show_errors
 from ..plugin_utils.report import document, html, junit
 from ..plugin_utils.report.build import build
 from ..plugin_utils.report.sources import ReportError, read, watched
 from ..plugin_utils.report.writing import apply, plan
-from ..plugin_utils.subjects.sentences import describe_all
+from ..plugin_utils.subjects.sentences import describe_all, told
 
 _ARGUMENTS = {
     "directory": {"type": "path", "required": True},
@@ -45,6 +46,7 @@ class ActionModule(ActionBase):
             if not self._task.check_mode:
                 apply(changes)
         except ReportError as error:
+            show_errors(self._display, map(told, error.problems))
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         result.update(
             changed=bool(changes),

@@ -11,6 +11,7 @@ from ansible.release import __version__ as ansible_version
 
 from ..plugin_utils.documents.door import misfits
 from ..plugin_utils.environments.extras import problems, with_packages
+from ..plugin_utils.node.screen import show_errors
 from ..plugin_utils.planning.decide import answered, decide
 from ..plugin_utils.planning.plan import READS, planned_stack
 from ..plugin_utils.planning.published import tables_for
@@ -18,10 +19,10 @@ from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.problem import Problem, ProblemError, refuse
 from ..plugin_utils.stack.components import COMPONENTS
-from ..plugin_utils.stack.explain import conflict_message
+from ..plugin_utils.stack.explain import conflict_message, refusal_sentences
 from ..plugin_utils.stack.tables import load
 from ..plugin_utils.stack.why import explanation
-from ..plugin_utils.subjects.sentences import describe_all
+from ..plugin_utils.subjects.sentences import describe_all, told
 from ..plugin_utils.workers import prepare
 
 load()  # here, so that the tables are read once before forks, not once in every fork
@@ -47,8 +48,10 @@ class ActionModule(ActionBase):
             )
             answer = answer or decide(question, lock=options["lock"], renew=options["renew"], tables=tables)
         except ProblemError as error:
+            show_errors(self._display, map(told, error.problems))
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
+            show_errors(self._display, refusal_sentences(answer))
             raise AnsibleActionFail(clean(conflict_message(answer)), result={"changed": False, **answer})
         if answer["stack"]:
             answer = {**answer, "stack": with_packages(answer["stack"], options["packages"])}

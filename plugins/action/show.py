@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible import constants as C  # noqa: N812 (its usual name)
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.node.screen import show
 from ..plugin_utils.problems.phrases import clean
 
 
@@ -28,6 +28,5 @@ class ActionModule(ActionBase):
             {"lines": {"type": "list", "elements": "str", "required": True}}
         )
         lines = [clean(line) for line in arguments["lines"]]
-        if "json" not in C.DEFAULT_STDOUT_CALLBACK:
-            self._display.display("\n".join(lines))
+        show(self._display, lines)
         return {"changed": False, "lines": lines}

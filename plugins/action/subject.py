@@ -14,8 +14,9 @@ from ansible.errors import AnsibleActionFail
 
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.node.action import NodeAction, StepFailed
+from ..plugin_utils.node.screen import show_errors
 from ..plugin_utils.subjects import BY_NAME
-from ..plugin_utils.subjects.sentences import describe_all
+from ..plugin_utils.subjects.sentences import describe_all, told
 from ..plugin_utils.subjects.subject import Node, Subject
 
 NAMES = sorted(name for name, one in BY_NAME.items() if one.applied_by)
@@ -75,7 +76,9 @@ class ActionModule(NodeAction):
     def _refuse(self, subject: Subject, problems: Any) -> None:
         found = list(problems)
         if found:
-            raise StepFailed({"failed": True, "msg": subject.refusal.format(host=self.host) + describe_all(found)})
+            begun = subject.refusal.format(host=self.host)
+            show_errors(self._display, (one._replace(what=begun + one.what) for one in map(told, found)))
+            raise StepFailed({"failed": True, "msg": begun + describe_all(found)})
 
     def _install(self, names: list[Any], given: Mapping[str, Any]) -> None:
         """Install packages that what follows needs, as action packages does it: what is there costs nothing."""

@@ -15,8 +15,8 @@ description:
   - Shows in the last rows of the terminal which hosts are working on a task that takes a long time, one line for each host, such as a package
     installation, a DKMS build or a Python environment. The line has the elapsed time.
   - Ansible's own output and questions stay above these rows. The rows are released when no long task is left.
-  - Shows nothing where the output is not a terminal, or E(TERM) is V(dumb).
-  - It only listens. If it cannot write to the terminal it stops, and the run continues.
+  - Where the output is a file or a pipe, or E(TERM) is V(dumb), it prints such lines whenever O(silence) seconds pass without other output.
+  - It only listens. If it cannot write it stops, and the run continues.
 requirements:
   - It is named in C(callbacks_enabled) of C(ansible.cfg), or in C(ANSIBLE_CALLBACKS_ENABLED).
 options:
@@ -49,6 +49,15 @@ options:
     ini:
       - section: callback_allreduce_progress
         key: hosts
+  silence:
+    description: Seconds without output after which lines are printed where the output is not a terminal.
+    type: float
+    default: 60
+    env:
+      - name: ALLREDUCE_PROGRESS_SILENCE
+    ini:
+      - section: callback_allreduce_progress
+        key: silence
 """
 
 EXAMPLES = r"""
@@ -70,9 +79,10 @@ shown: |
 import os
 import sys
 
+from ansible import constants as C  # noqa: N812 (its usual name)
 from ansible.plugins.callback import CallbackBase
 
-from ..plugin_utils.progress.painter import Painter, can_show
+from ..plugin_utils.progress.painter import Painter, Reporter, can_show, has_descriptor
 
 
 class CallbackModule(CallbackBase):
@@ -86,10 +96,14 @@ class CallbackModule(CallbackBase):
     def set_options(self, *args, **kwargs):
         super().set_options(*args, **kwargs)
         self._names = {}
-        self.disabled = not can_show(sys.stdout, os.environ.get("TERM", ""))
-        if not self.disabled:
-            options = {name: self.get_option(name) for name in ("threshold", "interval", "hosts")}
-            self._painter = Painter(sys.stdout, **options)
+        self.disabled = not has_descriptor(sys.stdout) or "json" in C.DEFAULT_STDOUT_CALLBACK
+        if self.disabled:
+            return
+        options = {name: self.get_option(name) for name in ("interval", "hosts")}
+        if can_show(sys.stdout, os.environ.get("TERM", "")):
+            self._painter = Painter(sys.stdout, self.get_option("threshold"), **options)
+        else:
+            self._painter = Reporter(sys.stdout, self.get_option("silence"), **options)
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         self._names[task._uuid] = task.get_name(include_role_fqcn=False)  # here it is without variables

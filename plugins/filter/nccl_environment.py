@@ -10,7 +10,7 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - A variable is set only where the measurement shows that NCCL's own choice would be wrong or ambiguous.
-  - The result holds for the measured node only, never for a whole job.
+  - The result holds for the measured node only, never for all nodes of a job.
 extends_documentation_fragment: [allreduce.gpu.gpu_node]
 positional: nccl_version
 options:

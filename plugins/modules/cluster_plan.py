@@ -62,9 +62,10 @@ EXAMPLES = r"""
 RETURN = r"""
 plan:
   description:
-    - C(stacks), for every kind its C(hosts), C(stack) and the C(answers) that came to it; C(refused), with C(hosts), C(system), C(gpus), C(reasons) and
-      what works C(instead); C(shortages), sentences about disks that are too small; C(obstacles), sentences about what
-      keeps the driver from working; and C(warnings), other sentences about single hosts.
+    - C(stacks), for every kind its C(hosts), C(stack) and the C(answers) that came to it; C(refused), with C(hosts), C(system), C(gpus), C(reasons),
+      C(instead), a request that works, and C(levels), for each reason C(what) is wrong, C(why), and a C(fix); C(shortages), sentences
+      about disks that are too small; C(obstacles), sentences about anything else that prevents the driver from working; C(levels) of
+      both; and C(warnings), other sentences about single hosts.
   returned: success
   type: dict
 lines:

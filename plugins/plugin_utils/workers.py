@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Ansible's workers inherit. Each task of each node is a fork, which would otherwise do the same again."""
+"""Plugins that Ansible's workers inherit. Each task of each node is a fork, which would otherwise do the same again."""
 
 from __future__ import annotations
 

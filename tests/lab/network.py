@@ -79,7 +79,7 @@ def _free_subnet():
 
 
 def bridge_exists():
-    """Return whether the kernel has the bridge, no matter who made it."""
+    """Return True if the kernel has the bridge, no matter who made it."""
     return subprocess.run(["ip", "link", "show", BRIDGE], capture_output=True, check=False).returncode == 0
 
 

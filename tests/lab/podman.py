@@ -37,7 +37,7 @@ def _is_mounted(path):
 
 
 def namespace_alive():
-    """Return whether the mount namespace of prepare() can be entered."""
+    """Return True if the mount namespace of prepare() can be entered."""
     return paths.NAMESPACE.exists() and _sh_ok(["nsenter", f"--mount={paths.NAMESPACE}", "true"])
 
 

@@ -188,7 +188,7 @@ def test_no_room_is_told_before_anything_is_copied(nodes):
     assert nodes.on(nodes.first, TREE) == before
 
 
-def test_the_scratch_is_not_taken_down_while_somebody_uses_it(nodes):
+def test_the_scratch_is_not_taken_down_while_it_is_in_use(nodes):
     nodes.on(nodes.second, "cd /scratch/set && setsid -f sleep 600 >/dev/null 2>&1 </dev/null")
     run = nodes.scratch("--limit", nodes.second, scratch_state="absent")
     assert run.status != 0 and "is in use by" in run.words and "sleep" in run.words

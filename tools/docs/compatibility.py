@@ -36,7 +36,7 @@ its last, `oldest` where its first is older than these tables.
 WHEELS = """## PyTorch on GPU generations
 
 The builds of the newest patch of each release, by the name of their wheel index, and the compute capabilities they run on: `yes` with
-code for it, `PTX` where it is compiled when it is loaded, `–` not at all, `?` where nobody looked what a build holds. On x86_64;
+code for it, `PTX` where it is compiled when it is loaded, `–` not at all, `?` where the build was not examined. On x86_64;
 aarch64's builds hold less.
 """
 
@@ -121,7 +121,7 @@ def _wheels(tables: Tables, capabilities: tuple[str, ...]) -> Iterator[tuple[str
 
 
 def _runs(tables: Tables, build: TorchBuild, capability: str) -> str:
-    """Return whether a build runs on a compute capability, as far as the tables know."""
+    """Return True if a build runs on a compute capability, as far as the tables know."""
     sass, ptx = build.get("sass"), build.get("ptx")
     if sass is None and not at_least(minor(build["cuda"]), tables.first_cuda(capability)):
         return "–"  # its compiler knows no generation after it

@@ -36,7 +36,7 @@ def page(row: Mapping) -> str:
 
 
 def tested(row: Mapping, known: Mapping[str, Scenario]) -> str:
-    """Return whether the job is tested on a distribution, and on what kind of host."""
+    """Return True if the job is tested on a distribution, and on what kind of host."""
     if row["scenario"] is None:
         return "no"
     return "full run" + (", on a replica" if known[row["scenario"]].replica else "")

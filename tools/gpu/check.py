@@ -61,7 +61,7 @@ def ask(python: Path) -> Seen:
 
 
 def from_packages() -> bool:
-    """Return whether a package manager of this machine installed the driver."""
+    """Return True if a package manager of this machine installed the driver."""
     present = [command for command in OWNERS if shutil.which(command[0])]
     return any(subprocess.run(command, capture_output=True, check=False).returncode == 0 for command in present)
 

@@ -174,7 +174,7 @@ def horovod_lines(side: Executor, today: str) -> list[str]:
     rows = document.read(TABLES / "horovod.yml")["rows"]
     asked = pythons(document.read(TABLE)["rows"])
     found = horovod.missing(rows, INDEX.releases("horovod", asked))
-    return [f"Horovod {release}: no row, as nobody has compiled it" for release in found]
+    return [f"Horovod {release}: no row, as it was not compiled here" for release in found]
 
 
 def cuda_lines(side: Executor, today: str) -> list[str]:

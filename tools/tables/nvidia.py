@@ -28,7 +28,7 @@ PYTHONS = ("3.12",)
 
 @dataclass(frozen=True)
 class Found:
-    """What the index has of a release: the names of its wheels, the day of its first file, and what its metadata says."""
+    """A release as the index has it: the names of its wheels, the day of its first file, and what its metadata says."""
 
     wheels: tuple[str, ...]
     released: str

@@ -24,7 +24,7 @@ def update(rows: list, published: Mapping[str, list[str]], read: Callable[[str, 
     for release, pythons in published.items():
         minor = ".".join(release.split(".")[:2])
         known = any(release in row["releases"] for row in rows)
-        # A post-release mends the packaging of the release before it.
+        # A post-release fixes the packaging of the release before it.
         if Version(minor) < first or known or Version(release).is_postrelease:
             continue
         alike = [row for row in rows if row["version"] == minor]

@@ -24,7 +24,7 @@ PENDING, UNCORRECTABLE = 197, 198  # attributes, as smartd.conf(5) has them: -C 
 
 
 def is_due(known, uptime):
-    """Return whether drives are asked in this run; ``known``: what the state has of them."""
+    """Return True if drives are asked in this run; ``known``: what the state has of them."""
     at = known.get("at")
     return at is None or not 0 <= uptime - at < EVERY
 
@@ -41,7 +41,7 @@ def read_ata(sys_tree, tree):
 
 
 def is_ata(tree, name):
-    """Return whether a disk is behind libata, which calls its vendor so (drivers/ata/libata-scsi.c)."""
+    """Return True if a disk is behind libata, which calls its vendor so (drivers/ata/libata-scsi.c)."""
     return name.startswith("sd") and tree.text("/block/%s/device/vendor" % name) == "ATA"
 
 

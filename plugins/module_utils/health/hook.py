@@ -47,7 +47,7 @@ def decide(state, document, options, now):
 
 
 def is_spent(acts, options, now):
-    """Return whether the node was taken out of service too often; then a person has to look."""
+    """Return True if the node was taken out of service too often; then a person has to look."""
     limits = (options["hook_per_day"], options["hook_per_week"])
     return any(
         len([at for at in acts if now - at < seconds]) >= most for (seconds, dummy), most in zip(BUDGETS, limits)

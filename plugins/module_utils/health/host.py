@@ -79,7 +79,7 @@ def log_events(log, host, limits):
 
 
 def is_recent(event, host, seconds):
-    """Return whether an event is not older; one whose time is not known counts, one of a time to come is another machine's."""
+    """Return True if an event is not older; one whose time is not known counts, one of a time to come is another machine's."""
     if event["seconds"] is None or host.get("uptime_seconds") is None:
         return seconds > 0
     return -60 < host["uptime_seconds"] - event["seconds"] <= seconds if seconds else False

@@ -99,7 +99,7 @@ def read_aer(tree, addresses):
 
 
 def read_uvm(tree):
-    """Return whether the driver's module for unified memory is loaded; None where the kernel does not tell of modules."""
+    """Return True if the driver's module for unified memory is loaded; None where the kernel does not tell of modules."""
     return tree.exists("/module/nvidia_uvm") if tree.is_directory("/module") else None
 
 

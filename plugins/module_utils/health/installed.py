@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of the program of role health is on a node."""
+"""The parts of role health's program that are on a node."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -95,7 +95,7 @@ def read_ring(path):
 
 
 def is_whole(text):
-    """Return whether records of the ring buffer go back to boot, or to the load of the driver: what is older does not count."""
+    """Return True if records of the ring buffer go back to boot, or to the load of the driver: what is older does not count."""
     first = SEQUENCE.match(text)
     return first is None or int(first.group(1)) == 0 or any(is_load(found) for found in EVENT.finditer(text))
 
@@ -105,7 +105,7 @@ def is_load(found):
 
 
 def is_record(line):
-    """Return whether a line is a record of the ring buffer, which says which one it is."""
+    """Return True if a line is a record of the ring buffer, which says which one it is."""
     return SEQUENCE.match(line) is not None
 
 
@@ -205,6 +205,6 @@ def parse(found):
 
 
 def is_fatal(rest):
-    """Return whether an event of NVLink 5 needs a reset, from what stands behind its number."""
+    """Return True if an event of NVLink 5 needs a reset, from what stands behind its number."""
     down = re.search(LINK_DOWN, rest)
     return bool(re.search(FATAL, rest)) and not (down and int(down.group(1), 16) >> 20 & 0x3F in LINK_DOWN_IGNORED)

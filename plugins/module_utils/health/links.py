@@ -75,7 +75,7 @@ def aer_errors(gpus, aer, limits):
 
 
 def works(counters):
-    """Return whether a GPU is at its highest clocks and not idle: then nothing lowers the PCIe generation."""
+    """Return True if a GPU is at its highest clocks and not idle: then nothing lowers the PCIe generation."""
     reasons = counters.get("clock_reasons")
     return counters.get("performance_state") == 0 and reasons is not None and "idle" not in reasons
 

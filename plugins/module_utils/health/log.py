@@ -77,7 +77,7 @@ def without_function(address):
 
 
 def is_told_better(event, events):
-    """Return whether another event of the GPU says the same in more detail."""
+    """Return True if another event of the GPU says the same in more detail."""
     others = [one for one in events if one["address"] == event["address"] and one["kind"] != event["kind"]]
     if event["kind"] == "gsp":
         return any(one["kind"] == "xid" and one["number"] in GSP_XIDS for one in others)
@@ -87,18 +87,18 @@ def is_told_better(event, events):
 
 
 def condemns(event):
-    """Return whether an event is an Xid after which the GPU cannot be used."""
+    """Return True if an event is an Xid after which the GPU cannot be used."""
     return event["kind"] == "xid" and class_of(event["number"], event["fatal"]) in ("reset", "reboot", "isolate")
 
 
 def is_alone(event, events):
-    """Return whether the GPU has told no other Xid."""
+    """Return True if the GPU has told no other Xid."""
     same = [one for one in events if one["kind"] == "xid" and one["address"] == event["address"]]
     return {one["number"] for one in same} == {event["number"]}
 
 
 def is_ignored(event, ignored):
-    """Return whether an event is not a finding: an Xid that the user named, or what is told with it."""
+    """Return True if an event is not a finding: an Xid that the user named, or what is told with it."""
     if event["kind"] == "recovery":
         return RECOVERY_CHANGED in (ignored or ())
     if event["kind"] == "gsp":

@@ -46,7 +46,7 @@ def read_nvme(sys_tree):
 
 
 def is_asked(tree, name):
-    """Return whether a controller is a drive of this machine, and works; check disks says of one that does not."""
+    """Return True if a controller is a drive of this machine, and works; check disks says of one that does not."""
     texts = [tree.text("/class/nvme/%s/%s" % (name, key)) for key in ("transport", "state")]
     return texts[0] in (None, "pcie") and texts[1] in (None, "live")
 

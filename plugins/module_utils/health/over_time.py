@@ -35,5 +35,5 @@ def keep(judge, after, key):
 
 
 def is_left_out(entry, options):
-    """Return whether a check was not judged: it is to be skipped, or there was nothing to measure with."""
+    """Return True if a check was not judged: it is to be skipped, or there was nothing to measure with."""
     return entry["check"] in options["skip_checks"] or not entry["findings"] and entry["measured"] is None

@@ -42,7 +42,7 @@ def read_ports(tree, nics):
 
 
 def is_up(tree, base, port):
-    """Return whether a port carries traffic; some adapters are always ACTIVE, and their interface knows better."""
+    """Return True if a port carries traffic; some adapters are always ACTIVE, and their interface knows better."""
     if port["state"] is None:
         return None
     states = [tree.text("%s/device/net/%s/operstate" % (base, name)) for name in port["netdevs"]]

@@ -62,7 +62,7 @@ def read_state(pid, proc_tree, tree):
 
 
 def has_ended(tree, session):
-    """Return whether a login session has ended; where there is no logind that is not known, and it counts as not ended."""
+    """Return True if a login session has ended; where there is no logind that is not known, and it counts as not ended."""
     known = tree.text("%s/%s" % (SESSIONS, session))
     return bool(re.search(CLOSING, known)) if known is not None else tree.is_directory(SESSIONS)
 

@@ -164,7 +164,7 @@ def read_margin(nvml, handle):
 
 
 def read_inforom(nvml, handle):
-    """Return whether the InfoROM's checksums are right; its error is not an error of the question, and none is not an answer."""
+    """Return True if the InfoROM's checksums are right; its error is not an error of the question, and none is not an answer."""
     dummy, failed = nvml.attempt("DeviceValidateInforom", handle)
     if failed is None or failed["code"] == "corrupted_inforom":
         return failed is None

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the driver's Xid numbers mean for a node: one class each, with the source; what is not here is for a person to look at."""
+"""The meaning of the driver's Xid numbers for a node: one class each, with the source; what is not here is for a person to look at."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -96,7 +96,7 @@ def class_of(xid, fatal=None, gpu=None, around=None):
 
 
 def holds(condition, gpu, around):
-    """Return whether a context is given; what is not known is not."""
+    """Return True if a context is given; what is not known is not."""
     facts = dict(around, mig=bool((gpu.get("mig") or {}).get("current")))
     named = re.search(condition.get("gpu", ""), gpu.get("name") or "")
     return bool(named) and all(facts.get(key) is wanted for key, wanted in condition.items() if key != "gpu")

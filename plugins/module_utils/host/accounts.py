@@ -13,7 +13,7 @@ import pwd
 
 
 def fits(user, wanted):
-    """Return whether the user exists with this ``group``, ``home``, which is there, and ``shell``; with a ``uid``, both have it."""
+    """Return True if the user exists with this ``group``, ``home``, which is there, and ``shell``; with a ``uid``, both have it."""
     try:
         found, group = pwd.getpwnam(user), grp.getgrnam(wanted["group"])
     except KeyError:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What update-alternatives has chosen, from its files: dpkg's (update-alternatives(1)) and those of chkconfig (alternatives(8))."""
+"""The choices of update-alternatives, from its files: dpkg's (update-alternatives(1)) and those of chkconfig (alternatives(8))."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What SELinux denied to training, or around the collection's own files, since the node booted: the end of the audit log.
+"""Denials of SELinux to training, or around the collection's own files, since the node booted: the end of the audit log.
 
 One event is several lines with one number: the denial (AVC), the system call (SYSCALL), its files (PATH, CWD) and the command line
 (PROCTITLE). Text that a program chose is in double quotes, or in hexadecimal digits where it has what could be mistaken.
@@ -139,7 +139,7 @@ def decoded(value):
 
 
 def is_ours(known, uid):
-    """Return whether a record is of the training user, or names a program or file of the collection.
+    """Return True if a record is of the training user, or names a program or file of the collection.
 
     Others are denied GPUs, too, such as monitors and desktops (performancecopilot/pcp#2209): that is not a matter of training.
     """

@@ -23,7 +23,7 @@ def has_program(tree):
 
 
 def has_agent(tree):
-    """Return whether an LLDP agent runs that sets the ports by itself."""
+    """Return True if an LLDP agent runs that sets the ports by itself."""
     return any(tree.text("/proc/%s/comm" % name) == AGENT for name in tree.names("/proc") if name.isdigit())
 
 

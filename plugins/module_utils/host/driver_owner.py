@@ -38,7 +38,7 @@ def read_driver_owner(tree, container):
 
 
 def may_load_modules(tree):
-    """Return whether root of this container may load kernel modules: Docker, LXC and systemd-nspawn take that right away.
+    """Return True if root of this container may load kernel modules: Docker, LXC and systemd-nspawn take that right away.
 
     A container that has it is treated as the machine it wants to be.
     """

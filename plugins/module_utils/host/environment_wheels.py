@@ -53,7 +53,7 @@ SIZES = {"free": free_words, "needed": needed_words}
 
 
 class WheelsError(Exception):
-    """Why wheels were not carried. ``problem``: its record, which the text describes."""
+    """The reason why wheels were not carried. ``problem``: its record, which the text describes."""
 
     def __init__(self, code, subject, **detail):
         words = {key: SIZES[key](value) if key in SIZES else value for key, value in detail.items()}

@@ -57,7 +57,7 @@ def read_rules(tree):
 
 
 def is_permissive(config, command):
-    """Return whether the daemon only writes down what it would deny: by its configuration, or by an option that it was started with."""
+    """Return True if the daemon only writes down what it would deny: by its configuration, or by an option that it was started with."""
     return bool(re.search(r"(?m)^\s*permissive\s*=\s*1\s*$", config)) or "--permissive" in command
 
 
@@ -71,14 +71,14 @@ def plan(wanted, found):
 
 
 def denies(found, program):
-    """Return whether the daemon keeps all but root from PROGRAM, an absolute path; what it trusts elsewhere is not known."""
+    """Return True if the daemon keeps all but root from PROGRAM, an absolute path; what it trusts elsewhere is not known."""
     if found is None or not program.startswith(TREE) or not found["active"]:
         return False
     return found["permissive"] is False and found["loaded"] is False and not found["others"]
 
 
 def reloads(text):
-    """Return whether the daemon takes new rules while it runs, by its client's help: the option came with that in release 1.3."""
+    """Return True if the daemon takes new rules while it runs, by its client's help: the option came with that in release 1.3."""
     return "--reload-rules" in text
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What decides whether adapters reach the GPUs' memory: DMA buffers, asked of the libraries, and peer memory clients.
+"""The facts that decide whether adapters reach the GPUs' memory: DMA buffers, asked of the libraries, and peer memory clients.
 
 A loaded module is not evidence: nvidia_peermem counts once it is registered with the RDMA core.
 """

@@ -52,7 +52,7 @@ def ranges_of(digits):
 
 
 def has(hosts, name):
-    """Return whether a list of hosts, which any user may have written, has a name. Nothing is unfolded."""
+    """Return True if a list of hosts, which any user may have written, has a name. Nothing is unfolded."""
     return any(_matches(part, name) for part in _PART.findall(hosts))
 
 

@@ -38,7 +38,7 @@ def changed_file(tree, site, entry):
 
 
 def _is_kept(path, digest):
-    """Return whether only an installer writes the file; bytecode that a wheel brings is rewritten by Python."""
+    """Return True if only an installer writes the file; bytecode that a wheel brings is rewritten by Python."""
     return digest.startswith("sha256=") and not path.endswith(".pyc")
 
 

@@ -56,7 +56,7 @@ def stop(process):
 
 
 def wait_for(tree, port, process):
-    """Return whether a process comes to listen on the port in time; one that has ended is not waited for."""
+    """Return True if a process comes to listen on the port in time; one that has ended is not waited for."""
     end = time.time() + START
     while time.time() < end and process.poll() is None:
         if listens(tree, port):
@@ -72,7 +72,7 @@ def why_silent(process):
 
 
 def listens(tree, port):
-    """Return whether anything listens on the port; asked by a connection, a server for one would be used up."""
+    """Return True if anything listens on the port; asked by a connection, a server for one would be used up."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in (tree.text(table) or "").splitlines()[1:]:
             columns = line.split()

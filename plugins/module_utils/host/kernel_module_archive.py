@@ -43,7 +43,7 @@ _FILE = re.compile(r"[A-Za-z0-9_-]+\.ko(\.(gz|xz|zst))?|Module\.symvers")
 
 
 class ArchiveError(Exception):
-    """Why a module was not carried. ``problem``: its record, which the text describes."""
+    """The reason why a module was not carried. ``problem``: its record, which the text describes."""
 
     def __init__(self, code, subject, **detail):
         super(ArchiveError, self).__init__(SENTENCES[code].format(subject=subject, **detail))
@@ -51,7 +51,7 @@ class ArchiveError(Exception):
 
 
 class Place:
-    """Where DKMS keeps a module for an architecture, on this machine below ``root``."""
+    """The place where DKMS keeps a module for an architecture, on this machine below ``root``."""
 
     def __init__(self, name, arch, kernels, root="/"):
         for word in [name, arch] + list(kernels):
@@ -98,7 +98,7 @@ def release(place):
 
 
 def is_waiting(place):
-    """Return whether wait() keeps DKMS from building."""
+    """Return True if wait() keeps DKMS from building."""
     return (_text(place.override) or "").startswith(MARK)
 
 

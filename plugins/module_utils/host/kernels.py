@@ -41,7 +41,7 @@ def read_kernels(tree, run, listed=""):
 
 
 def is_partial(kernel, listed):
-    """Return whether rpm has the core of a kernel and not its modules: the disks, and not the network, for example.
+    """Return True if rpm has the core of a kernel and not its modules: the disks, and not the network, for example.
 
     ``listed``: lines of NAME EPOCH:VERSION-RELEASE. A flavour is told by what follows '+' in the release (64k, rt).
     """
@@ -52,7 +52,7 @@ def is_partial(kernel, listed):
 
 
 def has_driver_module(tree, kernel):
-    """Return whether modprobe finds the NVIDIA modules under this kernel; None where its list of modules is not there.
+    """Return True if modprobe finds the NVIDIA modules under this kernel; None where its list of modules is not there.
 
     depmod lists what DKMS built and what packages brought alike, compressed or not. nvidia-uvm is asked for: CUDA needs
     it, and nothing else has such a name (Debian says nvidia-current-uvm).

@@ -94,7 +94,7 @@ def apply(steps, directory, kind, comment, rotation):
 def settle(path, rotation):
     """Finish a replacement that was interrupted between its two files; remove what is left of a rotation that is not wanted.
 
-    Return whether there was anything to do.
+    Return True if there was anything to do.
     """
     following = [name for name in (path + NEXT, path + NEXT + ".pub") if os.path.lexists(name)]
     if not following or (rotation and len(following) == 2):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The key with which the hosts of a Slurm cluster trust each other: made once, then given to the others.
 
-munged starts with a key of its own user alone, in a directory where nobody else may write (munged(8), --key-file).
+munged starts with a key of its own user alone, in a directory where no other user may write (munged(8), --key-file).
 """
 
 from __future__ import absolute_import, division, print_function
@@ -43,7 +43,7 @@ def read(path):
 
 
 def is_placed(path, identity):
-    """Return whether the key that is there belongs to its user, and only that one can read it."""
+    """Return True if the key that is there belongs to its user, and only that one can read it."""
     status = os.lstat(path)
     return stat.S_IMODE(status.st_mode) == MODE and (status.st_uid, status.st_gid) == identity
 
@@ -80,7 +80,7 @@ def _place(path, identity):
 
 
 def _write(path, content, identity):
-    """Put the key in place at once, readable by nobody else at any time."""
+    """Put the key in place at once, readable by no other user at any time."""
     directory, new = os.path.dirname(path), "%s.allreduce" % path
     if not os.path.isdir(directory):
         os.makedirs(directory, DIRECTORY_MODE)

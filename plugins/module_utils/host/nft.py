@@ -83,7 +83,7 @@ def rules_of(ruleset, chain):
 
 
 def ends(rules):
-    """Return whether the last rule refuses whatever gets there."""
+    """Return True if the last rule refuses whatever gets there."""
     expressions = (rules[-1].get("expr") or []) if rules else []
     verdicts = [key for one in expressions for key in (one or {}) if key not in ("counter", "log", "limit")]
     return verdicts in (["drop"], ["reject"])

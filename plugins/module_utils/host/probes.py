@@ -173,7 +173,7 @@ def parse_nvidia_smi(code, lines):
 
 
 def probe_clock():
-    """Return whether the kernel's clock follows a time server; None where systemd cannot tell."""
+    """Return True if the kernel's clock follows a time server; None where systemd cannot tell."""
     code, lines = run(["timedatectl", "show", "--property=NTPSynchronized", "--value"], timeout=15)
     return {"yes": True, "no": False}.get(lines[0]) if code == 0 and lines else None
 

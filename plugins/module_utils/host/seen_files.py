@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is at the paths that roles wrote, and what they asked for there, so that one measurement tells what was changed since.
+"""The files at the paths that roles wrote, and what they asked for there, so that one measurement tells what was changed since.
 
 Of a plain file or a directory the path is noted with the words of what was asked for. Of what only a plan can compare, such as a block,
 its declaration is noted, too: where planning it again needs no step, what is there has the words of that declaration. Files of settings

@@ -46,7 +46,7 @@ def unknown_services(services):
 
 
 def is_container(tree):
-    """Return whether this is a container, as systemd-detect-virt --container does, from the files it looks at."""
+    """Return True if this is a container, as systemd-detect-virt --container does, from the files it looks at."""
     marks = ("/run/systemd/container", "/run/.containerenv", "/.dockerenv")
     environment = "\0" + (tree.text("/proc/1/environ") or "")
     vz = tree.exists("/proc/vz") and not tree.exists("/proc/bc")
@@ -54,7 +54,7 @@ def is_container(tree):
 
 
 def is_fips(tree):
-    """Return whether the kernel, or the system-wide crypto policy, accepts only algorithms that FIPS 140 approves."""
+    """Return True if the kernel, or the system-wide crypto policy, accepts only algorithms that FIPS 140 approves."""
     policy = (tree.text("/etc/crypto-policies/state/current") or "").split(":")[0]
     return tree.text("/proc/sys/crypto/fips_enabled") == "1" or policy == "FIPS"
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lets a user reach the other nodes, read back: who may log in, and how their client checks whom it meets."""
+"""The SSH access of a user to the other nodes, read back: who may log in, and how their client checks whom it meets."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tc prints, and rates as tc writes them. Pure.
+"""Output of tc, and rates as tc writes them. Pure.
 
 ``tc -j class show`` prints plain text for HTB before iproute2 6.2, and JSON since; both are read here.
 """
@@ -109,7 +109,7 @@ def count_filters(text):
 
 
 def is_default(qdisc):
-    """Return whether the kernel made it by itself, and so does again."""
+    """Return True if the kernel made it by itself, and so does again."""
     return qdisc is None or qdisc["handle"] == DEFAULT
 
 
@@ -118,7 +118,7 @@ def is_ours(qdisc):
 
 
 def is_restorable(entry):
-    """Return whether the root of an interface can be made again as it is. entry: of parse_qdiscs()."""
+    """Return True if the root of an interface can be made again as it is. entry: of parse_qdiscs()."""
     root = entry["root"]
     return is_default(root) or (restoring(root) is not None and all(is_default(one) for one in entry["children"]))
 

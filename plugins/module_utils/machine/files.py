@@ -93,7 +93,7 @@ class FileTree:
         return os.path.lexists(self.path(path))
 
     def is_directory(self, path):
-        """Return whether the path, symbolic links followed below the root, is a directory."""
+        """Return True if the path, symbolic links followed below the root, is a directory."""
         return os.path.isdir(self.path(self.resolve(path)))
 
     def link(self, path):

@@ -145,7 +145,7 @@ def merge_gpu(address, device, module_gpu, seen):
 
 
 def read_fabric(nvml, switches, has_gpus):
-    """Return whether the node needs a fabric manager (None: cannot be known without NVML), how far the worst GPU is, and
+    """Return the node's need of a fabric manager (None: cannot be known without NVML), the state of the worst GPU, and
     which part of which rack's fabric its GPUs are in.
 
     Where the fabric spans a rack, the manager runs on the rack's switches and not on the node.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many NVLinks a GPU has by its model, and how they are used: what its peers show says nothing of a loss that all share."""
+"""NVLinks of a GPU by its model, and their use: what its peers show says nothing of a loss that all share."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -61,7 +61,7 @@ def model_of(name):
 
 
 def is_part_of_a_board(gpus, switches):
-    """Return whether a virtual machine has some GPUs and NVSwitches of a board: then the number of links they should have is not known."""
+    """Return True if a virtual machine has some GPUs and NVSwitches of a board: then the number of links they should have is not known."""
     return 0 < switches < SWITCHES_OF_A_BOARD and len(gpus) <= GPUS_OF_A_PART
 
 

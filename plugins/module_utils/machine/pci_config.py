@@ -140,7 +140,7 @@ def acs_names(control):
 
 
 def is_register(path):
-    """Return whether a path names a register in place of a file."""
+    """Return True if a path names a register in place of a file."""
     return re.match(REGISTER, path) is not None
 
 

@@ -118,7 +118,7 @@ def is_unusable(gpu):
 
 
 def is_switched(node, gpus):
-    """Return whether NVSwitches join the GPUs: they are on the bus, or elsewhere in the rack, or hidden from a virtual machine.
+    """Return True if NVSwitches join the GPUs: they are on the bus, or elsewhere in the rack, or hidden from a virtual machine.
 
     That of one GPU alone has its links switched off (NVIDIA Fabric Manager User Guide, partitions).
     """

@@ -21,7 +21,7 @@ _NETWORK_MOUNT = re.compile(r" - (?:fuse\.)?(?:%s) " % "|".join(NETWORK_KINDS))
 
 
 def has_network_mounts(tree):
-    """Return whether a network file system is mounted; what asks them is not even imported on a node without one."""
+    """Return True if a network file system is mounted; what asks them is not even imported on a node without one."""
     return bool(_NETWORK_MOUNT.search(tree.text("/self/mountinfo") or ""))
 
 

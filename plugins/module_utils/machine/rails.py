@@ -60,7 +60,7 @@ def rail_ports(gpus, nics, topology):
 
 
 def is_of(port, wanted):
-    """Return whether a port may be one of a class, (link layer, rate)."""
+    """Return True if a port may be one of a class, (link layer, rate)."""
     return port["link_layer"] == wanted[0] and port["rate_gbps"] in (wanted[1], None)
 
 
@@ -101,7 +101,7 @@ def _may_be_judged(kind, well, bad):
 
 
 def _is_down(nic, port, rails):
-    """Return whether a port is known not to be up, on a card of which no other port is, or as the first of several.
+    """Return True if a port is known not to be up, on a card of which no other port is, or as the first of several.
 
     Of these another may have the cable instead, unless all that are its equals have more ports in use.
     """

@@ -15,7 +15,7 @@ LONGEST = 8 * 2**20
 
 
 class IrregularError(ValueError):
-    """What is at a path is no regular file, or not one to be read; the text says why."""
+    """The path is not that of a regular file, or not one to be read; the text says why."""
 
 
 def open_regular(path, follow=False, uid=None):

@@ -236,13 +236,13 @@ def _rocev2_gid_index(tree, base):
 
 
 def read_acs_redirect(tree, address):
-    """Return whether ACS redirects peer-to-peer traffic upwards at this bridge; None when unreadable: only root reads that far."""
+    """Return True if ACS redirects peer-to-peer traffic upwards at this bridge; None when unreadable: only root reads that far."""
     found = pci_config.describe(pci_config.load(tree.path("/bus/pci/devices/%s/config" % address)))
     return bool((found["acs"] or 0) & pci_config.ACS_REDIRECT) if found["readable"] else None
 
 
 def read_vgpu(tree, address):
-    """Return whether a hypervisor's vGPU software made this GPU; None when unreadable.
+    """Return True if a hypervisor's vGPU software made this GPU; None when unreadable.
 
     Such a GPU has the signature VF in its vendor-specific capability (0x09), by which NVIDIA's GPU feature discovery
     knows it, too. Capabilities lie beyond the first 64 bytes, which only root reads.

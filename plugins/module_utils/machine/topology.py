@@ -120,5 +120,5 @@ def active_ports(nic):
 
 
 def is_of_verbs(port):
-    """Return whether NCCL itself may use a port: it takes two link layers (2.30.7, src/transport/net_ib/init.cc), and EFA has neither."""
+    """Return True if NCCL itself may use a port: it takes two link layers (2.30.7, src/transport/net_ib/init.cc), and EFA has neither."""
     return port["link_layer"] in ("InfiniBand", "Ethernet", None)

@@ -67,7 +67,7 @@ def channel(url):
 
 
 def is_default(name):
-    """Return whether a channel, by its name or address, is one of Anaconda's own."""
+    """Return True if a channel, by its name or address, is one of Anaconda's own."""
     address = urlsplit(name)
     parts = [part for part in (address.path if address.scheme else name).split("/") if part]
     if address.scheme:

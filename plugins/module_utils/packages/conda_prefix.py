@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an environment of conda is, read from its records.
+"""An environment of conda, read from its records.
 
 Each package has a record conda-meta/NAME-VERSION-BUILD.json with the files that it put there, written after them; conda-meta/history
 gets its entry, which begins with ``==>``, when the whole installation is done (conda, history.py; libmamba, transaction.cpp).

@@ -50,12 +50,12 @@ class Place:
         return "" if os.path.isdir(self.link) else None
 
     def is_adopted(self):
-        """Return whether the environment in use, a directory of its name, is the one that is to be in use."""
+        """Return True if the environment in use, a directory of its name, is the one that is to be in use."""
         return self.current() == "" and not os.path.isdir(self.new)
 
 
 def differs(place, texts):
-    """Return whether another directory is in use, or another lock recorded. texts: {file in the environment: text of that lock}"""
+    """Return True if another directory is in use, or another lock recorded. texts: {file in the environment: text of that lock}"""
     return place.current() != place.directory or any(_text(place.locks[file]) != texts[file] for file in texts)
 
 
@@ -229,7 +229,7 @@ def prune(place, keep, proc=PROC):
 
 
 def _is_used(path, proc):
-    """Return whether a process runs a program of the directory, has a library of it mapped, or has it as its working directory."""
+    """Return True if a process runs a program of the directory, has a library of it mapped, or has it as its working directory."""
     path = os.path.realpath(path)
     for process in os.listdir(proc):
         if not process.isdigit():

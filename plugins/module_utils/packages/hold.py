@@ -52,7 +52,7 @@ def read_holds(tree, run):
 
 
 def _is_kept(tree, run, name, hold):
-    """Return whether there would be nothing to do for it now."""
+    """Return True if there would be nothing to do for it now."""
     try:
         planned = plan(tree, run, dict(hold, name=name, state="held"))
         steps = [config_files.plan(wanted, found) for wanted, found in planned["files"]]

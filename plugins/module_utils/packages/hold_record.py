@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was declared when packages were held, kept on the node so that one measurement tells whether it still holds."""
+"""The declaration with which packages were held, kept on the node so that one measurement tells whether it still holds."""
 
 from __future__ import absolute_import, division, print_function
 

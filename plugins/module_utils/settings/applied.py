@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node was last brought to since it booted, so that a measurement tells whether that still holds.
+"""The last state that a node was brought to since it booted, so that a measurement tells whether that still holds.
 
 The module that applies a declaration notes it. The one that measures plans it again, as the other would in check mode: where no
 step follows, it returns the digest of the declaration, and who declares the same again has nothing to send.

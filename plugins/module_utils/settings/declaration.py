@@ -132,7 +132,7 @@ PARSERS = {
 
 
 def matches(selector, gpu):
-    """Return whether a GPU is meant by its index, UUID, PCI address or words of its model's name, in their order.
+    """Return True if a GPU is meant by its index, UUID, PCI address or words of its model's name, in their order.
 
     "A100" is an A100-SXM4-80GB, and "A10" is not.
     """

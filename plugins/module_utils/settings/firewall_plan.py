@@ -53,7 +53,7 @@ def _entry(one):
 
 
 def same(target, found):
-    """Return whether a file is as wanted; who owns it counts only where it was recorded."""
+    """Return True if a file is as wanted; who owns it counts only where it was recorded."""
     if target is None or found is None:
         return target is found
     return all(found.get(key) == value for key, value in target.items()) and ("link" in found) == ("link" in target)
@@ -106,7 +106,7 @@ def recorded_after(record, wanted, stopped):
 
 
 def is_empty(record):
-    """Return whether nothing is left that could be put back."""
+    """Return True if nothing is left that could be put back."""
     return not any(record[part] for part in ("files", "values", "services"))
 
 

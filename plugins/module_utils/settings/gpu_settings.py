@@ -34,7 +34,7 @@ class NoDriver(Exception):
 
 
 class LockedClocks:
-    """What clocks were locked to, as NVML does not tell. Forgotten when the driver forgets them: when it is loaded again."""
+    """The values that clocks were locked to, as NVML does not tell. Forgotten when the driver forgets them: when it is loaded again."""
 
     def __init__(self, path=LOCKED_CLOCKS, driver=DRIVER):
         self.path = path

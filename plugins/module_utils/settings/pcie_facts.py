@@ -75,7 +75,7 @@ def read_guests(tree, sys_tree):
 
 
 def is_virtual(tree):
-    """Return whether this is a virtual machine, as far as the processor or the hypervisor says so."""
+    """Return True if this is a virtual machine, as far as the processor or the hypervisor says so."""
     flags = re.search(r"(?m)^flags\s*:(.*)$", tree.text("/proc/cpuinfo") or "")
     return bool(flags and "hypervisor" in flags.group(1).split()) or tree.exists("/sys/hypervisor/type")
 

@@ -107,7 +107,7 @@ def _interface(name, live, after):
 
 
 def is_touched(live):
-    """Return whether anything of ours is on an interface."""
+    """Return True if anything of ours is on an interface."""
     return bool(live) and (tc.is_ours(live["root"]) or qos_plan.is_redirected(live))
 
 

@@ -76,19 +76,19 @@ def restore_lines(name, recorded):
 
 
 def is_shaped(one, live):
-    """Return whether the interface's own packets are in their classes."""
+    """Return True if the interface's own packets are in their classes."""
     return bool(live) and is_ours(live["root"]) and _same_tree(one, live)
 
 
 def is_ingress_shaped(one, live, ifb):
-    """Return whether arriving packets are. ifb: what that device is now, None where there is none."""
+    """Return True if arriving packets are. ifb: what that device is now, None where there is none."""
     if not one["ifb"]:
         return not live or not is_redirected(live)
     return is_shaped(one, ifb) and live["redirect"] == one["ifb"] and ifb["filters"] == len(one["filters"])
 
 
 def is_redirected(live):
-    """Return whether arriving packets go where we sent them."""
+    """Return True if arriving packets go where we sent them."""
     return (live["redirect"] or "").startswith("ifb-")
 
 
@@ -110,7 +110,7 @@ def _same_tree(one, live):
 
 
 def is_close(found, wanted):
-    """Return whether two rates are the same, as exactly as tc shows them."""
+    """Return True if two rates are the same, as exactly as tc shows them."""
     return found is not None and abs(found - wanted) <= wanted * TOLERANCE + 8
 
 

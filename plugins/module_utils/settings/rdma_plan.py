@@ -53,7 +53,7 @@ def effective(ets):
 
 
 def has(reading, part):
-    """Return whether the port has this kind of part at all. reading: of dcb.read_port, None where the interface is gone."""
+    """Return True if the port has this kind of part at all. reading: of dcb.read_port, None where the interface is gone."""
     kind = part.split("/")[1]
     return bool(reading) and reading[{"dscp": "apps", "pfc": "pfc", "ets": "ets"}[kind]] is not None
 

@@ -16,7 +16,7 @@ from ..machine.regular import IrregularError, read_regular
 from . import slurm_probe, tuning_record
 
 RECORD = "slurm"
-# What role slurm writes beside slurm.conf, and the file of the cluster's that has to include it.
+# What role slurm writes next to slurm.conf, and the file of the cluster's that has to include it.
 FILES = {"allreduce_gres.conf": "gres.conf", "allreduce_nodes.conf": "slurm.conf"}
 # Where slurmd keeps what a controller sends it (doc/html/configless_slurm.shtml); 22.05 and newer send included files, too.
 SENT = "/run/slurm/conf"
@@ -67,7 +67,7 @@ def read_slurm(tree, directory, name="", run=None, probe=False, submit=None):
 
 
 def is_foreign(tree, directory):
-    """Return whether there is a slurm.conf that the role did not write."""
+    """Return True if there is a slurm.conf that the role did not write."""
     path = "%s/slurm.conf" % directory
     return tree.exists(path) and not (_content(tree, path) or "").startswith(OURS)
 
@@ -105,13 +105,13 @@ def _memory(tree):
 
 
 def _includes(tree, directory, file):
-    """Return whether the cluster's file includes ours; a name without a directory is one beside slurm.conf."""
+    """Return True if the cluster's file includes ours; a name without a directory is one next to slurm.conf."""
     named = _INCLUDE.findall(_content(tree, "%s/%s" % (directory, FILES[file])) or "")
     return any(one in (file, "%s/%s" % (directory.rstrip("/"), file)) for one in named)
 
 
 def _lines(tree, directory, file, name):
-    """Return what the file says of this node, without its name; None where there is no such file for Slurm to read."""
+    """Return the lines of the file about this node, without its name; None where there is no such file for Slurm to read."""
     place = SENT if tree.is_directory(SENT) else directory
     content = _content(tree, "%s/%s" % (place, file))
     return None if content is None else [rest for hosts, rest in _LINE.findall(content) if hostlist.has(hosts, name)]

@@ -21,7 +21,7 @@ _CONTROLLER = re.compile(r"--conf-server=(?:\[([^\]\s]+)\]|([^\s:]+)):(\d{1,5})\
 # Of slurmdbd, which runs next to slurmctld (slurmdbd.conf(5)).
 ACCOUNTING_PORT = 6819
 SECONDS = 3
-# A reason is what somebody typed.
+# A reason is what an administrator typed.
 LONGEST_REASON = 200
 # Seconds that a job waits for a node that is idle, and minutes that it may take.
 WAITS, MINUTES = 30, 2
@@ -31,7 +31,7 @@ _GRES = re.compile(r"\bgpu:(?:[^:,\s]+:)?(\d+)")
 
 
 def ask(tree, name, run, reaches=None, submit=None):
-    """Return what the controller says of the node; its address is empty where the role has set up no slurmd.
+    """Return the controller's answer about the node; its address is empty where the role has set up no slurmd.
 
     reaches: (address, port) -> bool; submit: () -> what run_job returns, called where the node is idle, so that no job of others waits
     """
@@ -77,7 +77,7 @@ def run_job(name, user, lines, execute):
 
 
 def is_reachable(address, port):
-    """Return whether something answers there."""
+    """Return True if something answers there."""
     try:
         socket.create_connection((address, port), timeout=SECONDS).close()
     except (EnvironmentError, ValueError):

@@ -58,7 +58,7 @@ def _switch(tree, pattern, record):
 
 
 def _works(tree, name):
-    """Return whether a switch has an effect: the kernel offers latency limits also where nothing heeds them."""
+    """Return True if a switch has an effect: the kernel offers latency limits also where nothing heeds them."""
     driver = sysctl.selected(tree.text(IDLE_DRIVER))
     return name != "idle_latency" or driver not in (None, "none")
 

@@ -31,7 +31,7 @@ def file_steps(wanted, record, found):
 
 
 def _same(found, target):
-    """Return whether a file is as wanted; what the target does not say, such as the owner, does not count."""
+    """Return True if a file is as wanted; what the target does not say, such as the owner, does not count."""
     if found is None or target is None:
         return found is target
     return all(found.get(key) == value for key, value in target.items()) and ("link" in found) == ("link" in target)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was on a node before the first change of a role, so that it can be put back as it was; each role has its own.
+"""The values on a node before the first change of a role, so that it can be put back as it was; each role has its own.
 
 {``format``, ``boot``: of the kernel, ``files``: {path: what was there, None where nothing was}, ``values``: {path: text},
 ``arguments``: {those that were added: paths of the places that had them already}, ``lines``: {path of such a place: its line
@@ -68,5 +68,5 @@ def values_of(record, paths):
 
 
 def is_empty(record):
-    """Return whether nothing is left that could be put back."""
+    """Return True if nothing is left that could be put back."""
     return not any(record[part] for part in ("files", "values", "arguments", "profile", "commands"))

@@ -44,7 +44,7 @@ def nodes():
 
 
 def parse(text):
-    """Return what sinfo printed; a line that is none of a node is left out."""
+    """Return the nodes that sinfo printed; a line that is none of a node is left out."""
     found = {}
     for line in text.splitlines():
         parts = line.split("|", 3)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a node in Slurm by what its health says, and when that is left to a person: pure functions.
+"""The decision about a node in Slurm by its health, and when that is left to a person: pure functions.
 
 The record that counts is Slurm's own: every node reads there which nodes were drained for their health, and when. A node that finds no
 room drains nothing; of several that drained themselves at once, those beyond the limit take it back.
@@ -45,7 +45,7 @@ def reason_of(document):
 
 
 def takes_out(finding):
-    """Return whether jobs must not start on a node with this finding."""
+    """Return True if jobs must not start on a node with this finding."""
     if finding["severity"] == "unknown":
         return False
     broken = finding["severity"] == "failed" and finding["action_class"] == "configure"
@@ -70,7 +70,7 @@ def is_drained(seen):
 
 
 def decide(name, nodes, wanted, document, known, options, now):
-    """Return what is done about the node.
+    """Return the decision about the node.
 
     nodes: {name: Seen} of the cluster; wanted: the reason to drain it, or empty; known: {outcome, drains, refused} of earlier runs.
     """
@@ -91,12 +91,12 @@ def decide(name, nodes, wanted, document, known, options, now):
 
 
 def is_answer_to(own, refused):
-    """Return whether it was our prolog or epilog that made slurmctld drain the node: they have an exit code only."""
+    """Return True if it was our prolog or epilog that made slurmctld drain the node: they have an exit code only."""
     return own.reason.startswith(BY_EXIT_CODE) and abs((own.since or 0) - refused["time"]) <= APART
 
 
 def returned(own, document, known, options, now):
-    """Return whether a node that we drained is given back: after a run that began later and in which every check passed."""
+    """Return True if a node that we drained is given back: after a run that began later and in which every check passed."""
     began = document["timestamp"] - document["duration_seconds"]
     if document["verdict"] != "ok" or own.since is None or began <= own.since:
         return Decided("waiting", own.reason)
@@ -119,11 +119,11 @@ def recent(nodes, now):
 
 
 def has_room(name, nodes, now):
-    """Return whether the node may be drained."""
+    """Return True if the node may be drained."""
     return len([one for dummy, one in recent(nodes, now) if one != name]) < most(nodes)
 
 
 def may_stay(name, nodes, now):
-    """Return whether the node, which drained itself, is among those that may: all nodes that drained themselves see the same order."""
+    """Return True if the node, which drained itself, is among those that may: all nodes that drained themselves see the same order."""
     names = [one for dummy, one in recent(nodes, now)]
     return name not in names or names.index(name) < most(nodes)

@@ -53,7 +53,7 @@ def look(name, places, options, tell):
 
 
 def sentence(decided, outcome):
-    """Return what was done, or in shadow what would be."""
+    """Return the action that was taken, or in shadow would be."""
     words = WORDS["held" if outcome == "held" and decided.action == "drain" else decided.action]
     reason = ": " + decided.reason if decided.reason else ""
     return "%s%s%s" % ("in shadow mode, would be " if outcome == "shadow" else "", words, reason)
@@ -91,7 +91,7 @@ def drain(name, reason, places, known, began):
 
 
 def is_left(note, places):
-    """Return whether what an epilog could not clear is still there."""
+    """Return True if what an epilog could not clear is still there."""
     processes = [tuple(one) for one in note.get("processes", ())]
     return bool(leftovers.remaining(places.proc, processes)) or bool(
         note.get("gpus") and leftovers.unaccounted(note["gpus"], places.library, places.opener)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the programs keep on a node beside the state of role health: what was decided, and what prolog and epilog refused."""
+"""Records of the programs on a node next to the state of role health: what was decided, and what prolog and epilog refused."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -19,7 +19,7 @@ DECIDED, REFUSED, DOCUMENT = "slurm.json", "slurm_refused.json", "health.json"
 
 
 def load(directory, name, otherwise):
-    """Return what a file has; something else where it is not there, or is broken."""
+    """Return the content of a file; something else where it is not there, or is broken."""
     try:
         with open(os.path.join(directory, name)) as stream:
             found = json.load(stream)
@@ -41,7 +41,7 @@ def locked(directory, name, waits=True):
 
 
 def decided(directory):
-    """Return what was decided in the last run."""
+    """Return the decision of the last run."""
     return dict(EMPTY, **load(directory, DECIDED, {}))
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a job left on its GPUs: processes of its user that hold their device files, and memory that no process accounts for."""
+"""Leftovers of a job on its GPUs: processes of its user that hold their device files, and memory that no process accounts for."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -113,7 +113,7 @@ def job_of(proc, pid):
 
 
 def is_left_by(proc, pid, job, others):
-    """Return whether a process is one that the job left: of one that left its step, only while no other job of the user runs here."""
+    """Return True if a process is one that the job left: of one that left its step, only while no other job of the user runs here."""
     below = job_of(proc, pid)
     if below is not None:
         return below == job
@@ -146,7 +146,7 @@ def remaining(proc, found):
 
 
 def wait(look, seconds):
-    """Return what a question still finds after some seconds, at once where it finds nothing."""
+    """Return the findings that a question still has after some seconds, at once where it finds nothing."""
     end = time.time() + seconds
     while True:
         found = look()
@@ -173,7 +173,7 @@ def read_unaccounted(numbers, library, opener=open_nvml):
 
 
 def is_unaccounted(nvml, handle):
-    """Return whether more memory is in use than processes have; not of a GPU that is cut into instances, or does not tell."""
+    """Return True if more memory is in use than processes have; not of a GPU that is cut into instances, or does not tell."""
     mig = nvml.call("DeviceGetMigMode", handle)
     memory = read_memory(nvml, handle)
     lists = [nvml.call("DeviceGet%sRunningProcesses_v3" % kind, handle) for kind in ("Compute", "Graphics")]

@@ -28,7 +28,7 @@ def choose(wanted, seen, record):
 
 
 def is_ours(disk, record):
-    """Return whether a disk carries the array, or the file system, that the record names."""
+    """Return True if a disk carries the array, or the file system, that the record names."""
     kind, uuid = "xfs", record["filesystem"]
     if record["array"]:
         kind, uuid = "linux_raid_member", record["array"]["uuid"]

@@ -33,7 +33,7 @@ def read_disks(tree, run, is_free=lambda path: True):
 
 
 def is_disk(tree, name):
-    """Return whether it is a disk that can have data: no path of a multipath namespace, no loop device without a file."""
+    """Return True if it is a disk that can have data: no path of a multipath namespace, no loop device without a file."""
     place = "%s/%s" % (BLOCK, name)
     if name.startswith(NO_DISKS) or tree.text(place + "/hidden") == "1":
         return False
@@ -94,7 +94,7 @@ def transport(tree, place):
 
 
 def is_free(path):
-    """Return whether no other program holds a device; None where it cannot be opened."""
+    """Return True if no other program holds a device; None where it cannot be opened."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
     except (IOError, OSError) as error:

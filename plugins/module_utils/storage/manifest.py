@@ -32,5 +32,5 @@ def parse(text, own_name):
 
 
 def _is_inside(name):
-    """Return whether a name stays below the directory of the data set."""
+    """Return True if a name stays below the directory of the data set."""
     return name.isprintable() and all(part not in ("", ".", "..") for part in name.split("/"))

@@ -92,7 +92,7 @@ def unsuitable(seen, record, choice, device):
 
 
 def is_filesystem(signature, record):
-    """Return whether a signature is that of our file system."""
+    """Return True if a signature is that of our file system."""
     return signature["type"] == "xfs" and bare_uuid(signature["uuid"]) == bare_uuid(record["filesystem"])
 
 

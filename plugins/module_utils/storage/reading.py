@@ -50,7 +50,7 @@ def read(tree, run, named, mount_point, is_free=disks.is_free):
 
 
 def has_program(tree, name):
-    """Return whether a program of the system is installed."""
+    """Return True if a program of the system is installed."""
     return any(tree.exists("%s/%s" % (place, name)) for place in PROGRAM_DIRECTORIES)
 
 
@@ -112,7 +112,7 @@ def initramfs_command(tree):
 
 
 def read_timer(tree):
-    """Return whether the timer that trims is enabled; None where there is none."""
+    """Return True if the timer that trims is enabled; None where there is none."""
     if not any(tree.exists(place + "/fstrim.timer") for place in UNIT_DIRECTORIES):
         return None
     return tree.exists(TIMER_LINK)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is remembered of a scratch: which disks, and the names of what was made of them.
+"""The record of a scratch: which disks, and the names of what was made of them.
 
 {``format``, ``mount_point``, ``disks``: [{size, model, serial}], ``array``: {name, uuid, chunk_kib}, None for one disk,
 ``filesystem``: its UUID, ``made``: paths that were not there before, ``trim``: the timer was enabled by us, ``pending``: what has
@@ -53,6 +53,6 @@ def entry(disk):
 
 
 def fits(record, disks):
-    """Return whether the disks are what the record's were: as many, of the same sizes and models; serial numbers may be new."""
+    """Return True if the disks are what the record's were: as many, of the same sizes and models; serial numbers may be new."""
     kinds = [sorted((one["size"], one["model"] or "") for one in group) for group in (record["disks"], disks)]
     return kinds[0] == kinds[1]

@@ -25,7 +25,7 @@ MOST_PROBLEMS = 5
 
 
 class Place:
-    """Where a data set is (its manifest among its files says that it is complete), and where it is put together."""
+    """The place of a data set (its manifest among its files says that it is complete), and where it is put together."""
 
     def __init__(self, directory, name, manifest_name):
         self.directory, self.manifest_name = directory, manifest_name

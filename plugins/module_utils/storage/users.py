@@ -44,7 +44,7 @@ def _above(mounts, point):
 
 
 def is_inside(tree, pid, point):
-    """Return whether a process has a file, its directory, its program or a mapped file there."""
+    """Return True if a process has a file, its directory, its program or a mapped file there."""
     place = "/proc/" + pid
     links = [place + "/" + name for name in ("cwd", "root", "exe")]
     links += [

@@ -85,7 +85,7 @@ def read_whole(path, uid, limit):
 
 
 class Steps:
-    """How many more steps may be taken."""
+    """The number of further steps that may be taken."""
 
     def __init__(self, left):
         self.left = left
@@ -102,7 +102,7 @@ def load(data, steps=None):
 
 
 class _Table(dict):
-    """What each opcode does; has the steps counted, and takes no other opcodes."""
+    """The effect of each opcode; has the steps counted, and takes no other opcodes."""
 
     def __init__(self, steps):
         methods = pickle._Unpickler.dispatch

@@ -76,7 +76,7 @@ def _signal(path):
 
 
 def _handles(pid):
-    """Return whether a process catches the signal."""
+    """Return True if a process catches the signal."""
     with open("/proc/%d/status" % pid) as stream:
         caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", stream.read(), re.M)
     return bool(caught and int(caught.group(1), 16) >> (SIGNAL - 1) & 1)

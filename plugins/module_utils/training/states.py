@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What module training_unit does in each state: the run's directory and its service brought together.
+"""The work of module training_unit in each state: the run's directory and its service brought together.
 
 PARAMS are the module's parameters, RUN is its run_command.
 """
@@ -211,7 +211,7 @@ def _mount_faults():
 
 
 def _is_full(path):
-    """Return whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
+    """Return True if the training user can hardly write any more, which logs cannot say since they cannot be written."""
     disk = os.statvfs(path)
     return disk.f_bavail * disk.f_frsize < _FULL_BELOW or (disk.f_files > 0 and disk.f_favail == 0)
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which GPUs and nodes are slow: those that differ from their like in the same cluster, by no absolute number.
+"""The slow GPUs and nodes: those that differ from their like in the same cluster, by no absolute number.
 
 The measure is that of network/population.py: the median of all, and the median of their distances from it.
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a GPU can do at most by its data sheet, so that a slow one is seen without a peer: data/benchmark/limits.yml."""
+"""The limits of a GPU by its data sheet, so that a slow one is seen without a peer: data/benchmark/limits.yml."""
 
 from __future__ import annotations
 

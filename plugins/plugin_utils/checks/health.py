@@ -12,7 +12,7 @@ from .check import LEFT_OUT, Check, check, compared, skipped
 
 
 def is_wanted(stack: Mapping, gpu_node: Mapping) -> bool:
-    """Return whether there is anything to judge: a GPU, or GPUs that the plan counts."""
+    """Return True if there is anything to judge: a GPU, or GPUs that the plan counts."""
     return bool(gpu_node.get("gpus") or planned_gpus(stack))
 
 

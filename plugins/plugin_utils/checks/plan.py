@@ -21,7 +21,7 @@ READS = (*ADDRESS, "ansible_facts.gpu_stack", "__verify_gpu_compute")
 
 
 def gpu_compute(variables: Mapping) -> bool:
-    """Return whether a node's GPUs are said to compute, as role verify noted it; what is not noted is judged strictly."""
+    """Return True if a node's GPUs are said to compute, as role verify noted it; what is not noted is judged strictly."""
     return bool(variables.get("__verify_gpu_compute", True))
 
 
@@ -32,7 +32,7 @@ def torch_environment(stack: Mapping) -> Mapping | None:
 
 
 def runs_without_gpus(variables: Mapping) -> bool:
-    """Return whether a node is planned to run collectives on GPUs that are said not to compute."""
+    """Return True if a node is planned to run collectives on GPUs that are said not to compute."""
     stack = (variables.get("ansible_facts") or {}).get("gpu_stack") or {}
     return is_for_cuda(torch_environment(stack) or {}) and not gpu_compute(variables)
 

@@ -31,7 +31,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Mount:
-    """What is mounted at a path, as it answered module node_probe; see module_utils/storage/network_mounts.py."""
+    """The mount at a path, as it answered module node_probe; see module_utils/storage/network_mounts.py."""
 
     type: str = ""
     source: str = ""

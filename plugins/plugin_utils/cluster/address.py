@@ -34,7 +34,7 @@ def cluster_address(variables: Mapping[str, Any]) -> str | None:
 
 
 def is_address(value: object) -> bool:
-    """Return whether a value is the address of one host."""
+    """Return True if a value is the address of one host."""
     try:
         values.address(value)
     except Unfit:

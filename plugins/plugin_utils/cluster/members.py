@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who belongs to a cluster that nodes reach each other in by SSH, and what of them goes into the files of all. Pure.
+"""The members of a cluster whose nodes reach each other by SSH, and what of them goes into the files of all. Pure.
 
 A node that does not fit is left out of the files of the others, with a sentence; nothing else about them depends on it.
 """

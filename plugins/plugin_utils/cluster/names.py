@@ -35,7 +35,7 @@ _NO_NAME = (
 
 
 def is_own_name(name: str) -> bool:
-    """Return whether a host name is of one host, and not of every host's loopback interface."""
+    """Return True if a host name is of one host, and not of every host's loopback interface."""
     return name.split(".")[0].lower() not in _NO_NAME
 
 
@@ -48,7 +48,7 @@ def node_name(variables: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Names:
-    """What the inventory says about names: how many hosts have each, whole or without its domain, and the domains that nodes may be in."""
+    """Names in the inventory: how many hosts have each, whole or without its domain, and the domains that nodes may be in."""
 
     hosts: Counter[str]
     domains: frozenset[str]

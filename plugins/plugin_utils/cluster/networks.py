@@ -30,7 +30,7 @@ def text(network: Network) -> str:
 
 
 def is_network(value: object) -> bool:
-    """Return whether a value that a user declares is an address or a network, and not all addresses."""
+    """Return True if a value that a user declares is an address or a network, and not all addresses."""
     try:
         values.network(value)
     except Unfit:

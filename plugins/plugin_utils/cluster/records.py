@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nodes recorded of each other in former runs, and which of it counts: each of them may say what it likes. Pure."""
+"""Records of nodes about each other from former runs, and which of them count: each of them may say what it likes. Pure."""
 
 from __future__ import annotations
 

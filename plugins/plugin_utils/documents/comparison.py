@@ -78,7 +78,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Return whether this is a difference; what is unknown is one, since it is not proof."""
+        """Return True if this is a difference; what is unknown is one, since it is not proof."""
         return self.status is not Status.AS_PLANNED
 
 

@@ -117,7 +117,7 @@ _NOT_SHOWN = "__cluster_ssh_keys."
 
 @dataclass(frozen=True)
 class Told:
-    """What nodes say: {node: the values that were asked for, in the shape of its variables}; those with a problem are not among them."""
+    """Answers of nodes: {node: the values that were asked for, in the shape of its variables}; those with a problem are not among them."""
 
     values: dict[str, dict[str, Any]]
     problems: tuple[Problem, ...] = ()
@@ -191,7 +191,7 @@ def _fit(path: str, value: Any) -> Any:
 
 
 def is_of_user(path: str) -> bool:
-    """Return whether a path is of a variable that the inventory sets: no fact, and no result that a role registered."""
+    """Return True if a path is of a variable that the inventory sets: no fact, and no result that a role registered."""
     return not path.startswith((f"{FACTS}.", "__")) and path != FACTS
 
 

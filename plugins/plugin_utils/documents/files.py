@@ -34,7 +34,7 @@ _ON_ITS_WAY = 60
 
 
 def is_wheel_of(file: object, name: str, version: str) -> bool:
-    """Return whether FILE is the name of a wheel of this package and version, and nothing else."""
+    """Return True if FILE is the name of a wheel of this package and version, and nothing else."""
     found = _WHEEL.fullmatch(file) if isinstance(file, str) and len(file) <= _LONGEST_NAME else None
     try:
         return (

@@ -252,5 +252,5 @@ class Observed:
 
     @property
     def has_run(self) -> bool:
-        """Return whether a role of this collection has ever recorded anything on the node."""
+        """Return True if a role of this collection has ever recorded anything on the node."""
         return bool(self.files or self.package_holds or self.records)

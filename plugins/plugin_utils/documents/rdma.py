@@ -37,7 +37,7 @@ class Adapter:
 
     @property
     def is_active(self) -> bool:
-        """Return whether any of its ports carries traffic."""
+        """Return True if any of its ports carries traffic."""
         return any(port.state == "ACTIVE" for port in self.ports)
 
 

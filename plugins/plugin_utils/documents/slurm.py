@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Slurm's configuration of a node follows from: fact gpu_slurm (module slurm_facts) as a value."""
+"""The facts from which Slurm's configuration of a node follows: fact gpu_slurm (module slurm_facts) as a value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Job:
-    """What one job on the node with all its GPUs saw of them; None where it did not run, and why."""
+    """The GPUs as one job with all of the node's saw them; None where it did not run, and why."""
 
     seen: int | None = None
     reason: str = ""
@@ -29,7 +29,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the controller answers about a node. reachable: its port; answers: whether it takes the node for one of its cluster."""
+    """The controller's answer about a node. reachable: its port; answers: whether it takes the node for one of its cluster."""
 
     controller: str = ""
     reachable: bool = False

@@ -78,7 +78,7 @@ class Driver(Component):
 
     @property
     def is_left(self) -> bool:
-        """Return whether another owner is in charge of it: then it is neither changed nor held."""
+        """Return True if another owner is in charge of it: then it is neither changed nor held."""
         return self.source == "vendor"
 
     @property
@@ -166,7 +166,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a component is what it is."""
+    """The reason for a component's version."""
 
     component: str
     text: str

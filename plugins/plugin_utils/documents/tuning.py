@@ -129,5 +129,5 @@ class TunedNode:
 
     @property
     def is_tuneds(self) -> bool:
-        """Return whether tuned is the owner; the one of a container would change its host."""
+        """Return True if tuned is the owner; the one of a container would change its host."""
         return self.tuned.in_charge and not self.container

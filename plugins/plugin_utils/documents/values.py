@@ -63,7 +63,7 @@ def _of_one_host(text: str) -> str | None:
 
 
 def is_ip(value: object) -> bool:
-    """Return whether a value is an IP address of any kind."""
+    """Return True if a value is an IP address of any kind."""
     try:
         return isinstance(value, str) and bool(ipaddress.ip_address(value))
     except ValueError:
@@ -102,7 +102,7 @@ def host_name(value: object) -> str:
 
 
 def _is_number(label: str) -> bool:
-    """Return whether inet_aton takes a label for a hexadecimal number."""
+    """Return True if inet_aton takes a label for a hexadecimal number."""
     return bool(re.fullmatch("0[xX][0-9A-Fa-f]*", label))
 
 

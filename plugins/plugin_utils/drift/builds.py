@@ -27,7 +27,7 @@ class Builds:
 
 
 def is_built(driver: Driver | None) -> bool:
-    """Return whether DKMS builds the driver's module on the node."""
+    """Return True if DKMS builds the driver's module on the node."""
     return driver is not None and bool(driver.dkms_module) and not driver.precompiled
 
 

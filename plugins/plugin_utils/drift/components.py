@@ -52,7 +52,7 @@ def _imex(packaged: Packaged, desired: Desired, observed: Observed) -> list[Comp
 
 
 def _is_left(desired: Desired) -> bool:
-    """Return whether the services of the fabric belong to the owner of the driver."""
+    """Return True if the services of the fabric belong to the owner of the driver."""
     return desired.stack.driver is not None and desired.stack.driver.is_left
 
 

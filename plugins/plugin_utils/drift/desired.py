@@ -83,7 +83,7 @@ def _driver(plan: Stack, options: Mapping[str, Any], secure_boot: SecureBoot) ->
 
 
 def _wants_precompiled(driver: Driver, options: Mapping[str, Any], secure_boot: SecureBoot) -> bool:
-    """Return whether to take modules that come compiled; ``auto``: where only signed ones load and no key can be enrolled.
+    """Return True if to take modules that come compiled; ``auto``: where only signed ones load and no key can be enrolled.
 
     Those of the distribution are signed with a key that its kernels trust.
     """

@@ -83,7 +83,7 @@ def _lock(label: str, planned: Environment, system: System, found: Found) -> lis
 
 
 def by_conda(planned: Environment) -> bool:
-    """Return whether conda makes the environment, and wheels are installed next to its packages."""
+    """Return True if conda makes the environment, and wheels are installed next to its packages."""
     return planned.interpreter is not None and planned.interpreter.source == CONDA
 
 

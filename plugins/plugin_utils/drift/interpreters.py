@@ -33,7 +33,7 @@ def planned_home(interpreter: Interpreter) -> str:
 
 
 def home_satisfies(home: str | None, interpreter: Interpreter) -> bool:
-    """Return whether an environment with this home was made with the planned interpreter.
+    """Return True if an environment with this home was made with the planned interpreter.
 
     An interpreter that the user named may lie in a virtual environment itself, whose home is another directory: there,
     and where no path is planned, it must only not be ours.

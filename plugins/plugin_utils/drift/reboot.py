@@ -54,7 +54,7 @@ def reboot_due(desired: Desired, observed: Observed, parameters_changed: bool = 
 
 
 def _awaits_key(desired: Desired, observed: Observed) -> bool:
-    """Return whether a person has to confirm the signing key at the console, where the firmware asks for some seconds only."""
+    """Return True if a person has to confirm the signing key at the console, where the firmware asks for some seconds only."""
     planned, has_gpu = desired.stack.driver, bool(desired.stack.gpus)
     found = compare_driver(planned, observed, has_gpu) if planned else []
     return any(one.differs and one.remedy is Remedy.CONFIRM for one in found)

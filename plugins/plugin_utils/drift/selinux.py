@@ -43,7 +43,7 @@ def boolean_notes(selinux: Selinux, loads_driver: bool) -> list[Problem]:
 
 
 def loads_driver(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapping[str, Any]) -> bool:
-    """Return whether a module of the driver has to be loaded yet: it is planned, ours to install, and not there."""
+    """Return True if a module of the driver has to be loaded yet: it is planned, ours to install, and not there."""
     if (state.get("driver") or {}).get("loaded") or not stack.get("driver"):
         return False
     driver = desired_driver(stack, variables)

@@ -100,7 +100,7 @@ def _kernel(observed: Observed) -> list[Comparison]:
 
 
 def _runs_installed_driver(observed: Observed) -> bool:
-    """Return whether the driver that is installed is the one that is loaded; until a reboot does that, what needs it is only enabled."""
+    """Return True if the driver that is installed is the one that is loaded; until a reboot does that, what needs it is only enabled."""
     driver = observed.driver
     return driver is not None and driver.loaded is not None and driver.loaded == driver.installed
 

@@ -16,7 +16,7 @@ except ImportError:  # ansible-core brings it; only ansible-test imports plugins
 
 
 def satisfies(installed: str | None, planned: str | None) -> bool:
-    """Return whether a package's version is the planned one: None is any, else exact or a shell pattern.
+    """Return True if a package's version is the planned one: None is any, else exact or a shell pattern.
 
     A Debian or RPM epoch (``1:535.309.01-1``) counts only where the plan names one.
     """
@@ -32,7 +32,7 @@ def satisfies(installed: str | None, planned: str | None) -> bool:
 
 
 def python_satisfies(installed: str | None, planned: str) -> bool:
-    """Return whether 3.11.2 is a planned 3.11: whole numbers count, so that 3.1 is not 3.11."""
+    """Return True if 3.11.2 is a planned 3.11: whole numbers count, so that 3.1 is not 3.11."""
     return f"{installed or ''}.".startswith(f"{planned}.")
 
 
@@ -46,7 +46,7 @@ def requirement(line: str) -> tuple[str, str] | None:
 
 
 def meets(installed: str | None, line: str) -> bool:
-    """Return whether an installed Python package meets a requirement line; 2.13.0+cpu meets ==2.13.0 (PEP 440)."""
+    """Return True if an installed Python package meets a requirement line; 2.13.0+cpu meets ==2.13.0 (PEP 440)."""
     if installed is None:
         return False
     try:

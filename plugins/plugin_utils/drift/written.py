@@ -37,7 +37,7 @@ def _holds(desired: Desired, observed: Observed) -> Iterator[Comparison]:
 
 
 def _is_left(packaged: Packaged, desired: Desired) -> bool:
-    """Return whether its packages belong to the owner of the driver."""
+    """Return True if its packages belong to the owner of the driver."""
     driver = desired.stack.driver
     return driver is not None and driver.is_left and packaged.name in ("driver", "fabric_manager", "imex")
 

@@ -73,7 +73,7 @@ def _archive_problem(path: Path, version: str) -> Problem | None:
 
 
 def _is_own(entry: zipfile.ZipInfo, version: str) -> bool:
-    """Return whether an entry is a plain file, or a directory, of the package or of what describes it."""
+    """Return True if an entry is a plain file, or a directory, of the package or of what describes it."""
     kind, directory = stat.S_IFMT(entry.external_attr >> 16), entry.filename.endswith("/")
     parts = entry.filename.rstrip("/").split("/")
     return (

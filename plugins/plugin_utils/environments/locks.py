@@ -41,7 +41,7 @@ def request_of(text: str) -> str | None:
 
 
 def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> bool:
-    """Return whether the environment holds exactly what the lock says: drift names no difference.
+    """Return True if the environment holds exactly what the lock says: drift names no difference.
 
     One that role python_env has to rebuild does not count, whatever was measured in it before.
     """

@@ -103,7 +103,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _is_valid(version: str, marker: str | None) -> bool:
-    """Return whether there are such a version and, where it is not None, such a marker."""
+    """Return True if there are such a version and, where it is not None, such a marker."""
     try:
         Version(version)
         if marker is not None:

@@ -136,7 +136,7 @@ def _lacks_build(planned: Environment, system: System, lock: str, found: Found |
 
 
 def _is_unrecorded(found: Found, digest: str) -> bool:
-    """Return whether the lock of the one in use was not recorded, as in a run that broke after the link was made."""
+    """Return True if the lock of the one in use was not recorded, as in a run that broke after the link was made."""
     return found.lock is None or found.lock.request != digest
 
 
@@ -145,7 +145,7 @@ def _other_interpreter(planned: Environment, found: Found | None) -> bool:
 
 
 def _is_seed(planned: Environment, lock: str, found: Found) -> bool:
-    """Return whether most of the environment in use stays: where a framework changes, its libraries do, and they are most of it."""
+    """Return True if most of the environment in use stays: where a framework changes, its libraries do, and they are most of it."""
     same = all(found.packages.get(name) == one for name, one in locked_packages(lock).items() if name in extras.CHOSEN)
     linked = found.target is not None and "/" not in found.target
     return bool(lock) and linked and same and not by_conda(planned) and not _other_interpreter(planned, found)

@@ -42,7 +42,7 @@ Nodes = Mapping[str, Variables]
 
 @dataclass(frozen=True)
 class Question:
-    """What is decided, and the variables it depends on.
+    """A decision, and the variables that it depends on.
 
     answer: called with the variables of the node, and with those of the nodes of the play in their order; each has only what is named
     here and set for it. reads: variables of the node; shared: those of all nodes

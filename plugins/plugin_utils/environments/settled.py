@@ -23,7 +23,7 @@ __all__ = ["are_settled"]
 def are_settled(
     nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]], kept: Mapping[str, str] | None = None
 ) -> bool:
-    """Return whether every planned environment is in use, has no drift, and was made from the same lock as the others, and whether some
+    """Return True if every planned environment is in use, has no drift, and was made from the same lock as the others, and if some
     node keeps the wheel of each Horovod.
 
     nodes: (gpu_stack, gpu_node_state) of each node; kept: digest of a request -> the lock that the controller keeps, None where it

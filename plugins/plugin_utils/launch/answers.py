@@ -86,7 +86,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Standing:
-    """What is known of a run on a node, while it runs and at its end."""
+    """The known state of a run on a node, while it runs and at its end."""
 
     service: _Service
     now: float

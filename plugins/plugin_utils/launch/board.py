@@ -106,7 +106,7 @@ class Board:
         return [*(outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"), *self.lost()]
 
     def all_started(self, but: str | None = None) -> bool:
-        """Return whether the unit of every node that is still there has been started, one of them aside."""
+        """Return True if the unit of every node that is still there has been started, one of them aside."""
         failed = [*self.failed(), but]
         states = {node: state for node, state in self.read().items() if node not in failed}
         return all(state and state["phase"] != "starting" for state in states.values())

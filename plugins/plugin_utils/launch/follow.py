@@ -192,7 +192,7 @@ class Follower:
             self._sleep(0.2)
 
     def _leaves_queue(self, seen: Mapping) -> bool:
-        """Return whether the scheduler's job has just begun: its ranks have their time to start from then on."""
+        """Return True if the scheduler's job has just begun: its ranks have their time to start from then on."""
         before, self._waited = self._waited, queue.is_waiting(seen.get("job"))
         return before and not self._waited
 
@@ -208,11 +208,11 @@ class Follower:
         return len(self._left()) < self._least()
 
     def _headless(self) -> bool:
-        """Return whether the node that held the rendezvous is lost, and enough others are left."""
+        """Return True if the node that held the rendezvous is lost, and enough others are left."""
         return self._place.nodes[0] not in self._left() and not self._too_few()
 
     def _only_lost_peer(self, outcome: Mapping) -> bool:
-        """Return whether this node failed for nothing but the loss of another, in a run that may lose some."""
+        """Return True if this node failed for nothing but the loss of another, in a run that may lose some."""
         may_lose = (self._limits.min_nodes or len(self._nodes)) < len(self._place.nodes)
         if self._place.is_first or not may_lose:
             return False

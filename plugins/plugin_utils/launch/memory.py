@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which exceptions mean that a rank ran out of memory, by their types: messages differ between releases. Pure."""
+"""Exceptions of a rank that ran out of memory, by their types: messages differ between releases. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a run ended: each node's outcome, which failure came first, and the result of the whole run.
+"""The end of a run: each node's outcome, which failure came first, and the result of the whole run.
 
 The outcome of a node is a dict, since it travels between the workers as JSON:
   node, status   succeeded | failed | stopped (because of another node)

@@ -42,12 +42,12 @@ _ENDS = {
 
 
 def is_waiting(job: Mapping[str, Any] | None) -> bool:
-    """Return whether a job waits for Slurm to let it begin, or begin again."""
+    """Return True if a job waits for Slurm to let it begin, or begin again."""
     return job is not None and job["state"] in WAITING
 
 
 def is_task_to_blame(job: Mapping[str, Any] | None) -> bool:
-    """Return whether a job ended because a task did, whose log says more."""
+    """Return True if a job ended because a task did, whose log says more."""
     return job is not None and job["state"] == "FAILED" and not job["expired"]
 
 
@@ -63,7 +63,7 @@ def describe_waiting(job: Mapping[str, Any], seconds: float | None = None) -> st
 
 
 def describe_end(job: Mapping[str, Any] | None) -> str | None:
-    """Return the phrase why there is no job, or how one ended; None for one that ended well or that nobody knows."""
+    """Return the phrase why there is no job, or how one ended; None for one that ended well or of which nothing is known."""
     if job is None or (not job["code"] and job["state"] == DONE):
         return None
     if job["code"] in _WHY_NONE:

@@ -157,7 +157,7 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
 
 
 def scheduled(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], int]:
-    """Return what Slurm calls the nodes, and how many GPUs, or MIG instances, it can give on each; raise ProblemError."""
+    """Return Slurm's names of the nodes, and how many GPUs, or MIG instances, it can give on each; raise ProblemError."""
     said = told(hostvars, nodes, ["slurm_node_name", f"{FACTS}.gpu_node.gpus"])
     refuse(said.problems)
     names, counts = [], {}

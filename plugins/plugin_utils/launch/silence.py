@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which ranks hold up a run in which no rank has written anything for long: by their stacks, or else by when they wrote last. Pure.
+"""The ranks that hold up a run in which no rank has written anything for long: by their stacks, or else by when they wrote last. Pure.
 
 A run that writes nothing may still compute; nothing here ends one.
 """

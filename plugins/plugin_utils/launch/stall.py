@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which collective the ranks of a run have stalled in, and because of which ranks. Pure.
+"""The collective in which a run has stalled, and the ranks that it waits for. Pure.
 
 What the dumps of their flight recorders say; where there are none, as with Gloo, which ranks had not given up when others had.
 

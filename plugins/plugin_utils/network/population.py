@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pairs and nodes of a cluster are slow: those that differ from the others of the same cluster, by no absolute number.
+"""The slow pairs and nodes of a cluster: those that differ from the others of the same cluster, by no absolute number.
 
 A value differs where its modified z-score 0.6745 |x - median| / MAD is above 3.5 (B. Iglewicz and D. Hoaglin, "How to Detect and
 Handle Outliers", 1993; NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17), and where it is worse than the median by more
@@ -56,7 +56,7 @@ def population(values: Sequence[float]) -> Population:
 
 
 def differs(value: float, among: Population, higher_is_better: bool) -> bool:
-    """Return whether a value is worse than a population by more than its scatter."""
+    """Return True if a value is worse than a population by more than its scatter."""
     distance = (among.median - value) if higher_is_better else (value - among.median)
     return distance > LEAST * among.median and CONSISTENCY * distance > SCORE * among.deviation
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are tried with which, and when: rounds of a tournament in which every node meets every other once.
+"""The schedule of pairs of nodes: rounds of a tournament in which every node meets every other once.
 
 The circle method (Kirkman, 1847; J. H. Dinitz, "Tournament scheduling" in the Handbook of Combinatorial Designs): all players but
 the last stand in a circle; in round r those whose places add up to r meet, and who would meet itself meets the last. With an odd

@@ -15,6 +15,7 @@ from ..drift.desired import DEFAULTS, desired
 from ..drift.packaged import Desired
 from ..drift.record import observe
 from ..problems.phrases import clean
+from .beat import Beat
 from .diffs import merge
 from .module_defaults import with_defaults
 from .units import UNITS
@@ -68,7 +69,8 @@ class NodeAction(ActionBase):
     def execute(self, module: str, arguments: Mapping[str, Any], changes: bool = True) -> dict[str, Any]:
         """Run a module on the node; raise StepFailed. What changes nothing counts as no change, and shows no difference."""
         given = with_defaults(module, dict(arguments), self._task, self._templar)
-        answer: dict[str, Any] = self._execute_module(module_name=module, module_args=given, task_vars=self._vars)
+        with Beat(self._display, self.host, self._task.get_name(include_role_fqcn=False)):
+            answer: dict[str, Any] = self._execute_module(module_name=module, module_args=given, task_vars=self._vars)
         self._facts.update(answer.get("ansible_facts") or {})
         self._warnings += [clean(one) if isinstance(one, str) else one for one in answer.get("warnings") or []]
         if answer.get("failed"):

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What filters and lookups read of nodes: through the door, with a warning for each node that is left out."""
+"""Answers of nodes as filters and lookups read them: through the door, with a warning for each node that is left out."""
 
 from __future__ import annotations
 

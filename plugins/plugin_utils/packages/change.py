@@ -60,7 +60,7 @@ def predicted(todo: Steps, observed: Observed) -> Change:
 
 
 def is_held(plan: PackagePlan, observed: Observed) -> bool:
-    """Return whether the hold was measured as the plan wants it, so that the node need not be asked."""
+    """Return True if the hold was measured as the plan wants it, so that the node need not be asked."""
     if plan.absent:
         return plan.name not in observed.package_holds
     wanted = Hold(tuple(plan.held or ()), plan.excluded, plan.services, plan.module_stream, plan.hold_kernel, kept=True)

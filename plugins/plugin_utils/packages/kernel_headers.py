@@ -87,7 +87,7 @@ def _el_companions(stack: Stack, observed: Observed, kernel: str | None) -> tupl
 
 
 def _is_matched(stack: Stack, kernel: str) -> bool:
-    """Return whether dkms asks for kernel-devel-matched: the real-time kernel and Oracle's have none."""
+    """Return True if dkms asks for kernel-devel-matched: the real-time kernel and Oracle's have none."""
     return int(stack.os.version.partition(".")[0]) >= 9 and "uek" not in kernel and not kernel.endswith("+rt")
 
 

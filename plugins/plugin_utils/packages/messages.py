@@ -293,7 +293,7 @@ CAUSES = (
         r"error processing (?:package|archive) (?P<name>\S+) \(--\S+\):\s+(?:(?:installed|new|old) \S+ package \S+ script|subprocess)|"
         r"Error in \w+ scriptlet in rpm package (?P<name2>\S+)|%\w+\((?P<name3>[^)]+)\) scriptlet failed",
         "a script of the package {name} failed",
-        "see what it printed above, mend that on the host, and run this again",
+        "see what it printed above, fix that on the host, and run this again",
     ),
     Cause(
         "interrupted",

@@ -27,7 +27,7 @@ class Key:
 
     @property
     def sha1_bound(self) -> bool:
-        """Return whether nothing but SHA-1 binds the key to its names, which newer policies refuse."""
+        """Return True if nothing but SHA-1 binds the key to its names, which newer policies refuse."""
         return self.hashes == {SHA1}
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who compiles the driver's kernel module for whom. Pure."""
+"""The choice of the node that compiles the driver's kernel module for others. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST = "first"  # the builder is the first node of each kind
 
 @dataclass(frozen=True)
 class Kind:
-    """What makes the compiled modules of two nodes interchangeable."""
+    """The properties that make the compiled modules of two nodes interchangeable."""
 
     module: str
     version: str  # or the pattern of a version that the node's archive decides

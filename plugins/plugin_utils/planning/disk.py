@@ -12,12 +12,13 @@ from ..documents.parsing import parse
 from ..documents.stack import Environment, System
 from ..drift.record import observe
 from ..drift.requests import request_digest
+from ..problems.sentence import Sentence
 
 # What an environment fills: its own directory, and before that the one into which wheels are downloaded and unpacked.
 ENVIRONMENTS = ("/opt/allreduce/envs", "/opt/allreduce/cache")
 
 
-def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
+def disk_shortage(stack: Mapping, state: Mapping) -> list[Sentence]:
     """Return one sentence per file system that is too small for what is still to be installed.
 
     [] when all fits or is unknown. Directories with equal free space are taken for one file system. An environment that is replaced
@@ -58,7 +59,7 @@ def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
 
 
 def _has_environment(name: str, stack: Mapping, state: Mapping) -> bool:
-    """Return whether the environment is there, in use or kept, as it is asked for."""
+    """Return True if the environment is there, in use or kept, as it is asked for."""
     observed = observe(state)
     found = (observed.environments or {}).get(name)
     if found is None:
@@ -77,13 +78,14 @@ def _owner(part: Mapping) -> tuple[str, str | None]:
     return component, name or None
 
 
-def _sentence(room: int, found: list[tuple[str, Mapping]]) -> str:
+def _sentence(room: int, found: list[tuple[str, Mapping]]) -> Sentence:
     directories = " and ".join(sorted({directory for directory, _part in found}))
     parts = _parts(found)
     what = ", ".join(dict.fromkeys(part["part"] for part in parts))
-    return (
+    return Sentence(
         f"{_size(room, math.floor)} are free under {directories}, but about "
-        f"{_size(sum(part['mib'] for part in parts), math.ceil)} are needed for {what}; free some space or put a larger disk there."
+        f"{_size(sum(part['mib'] for part in parts), math.ceil)} are needed for {what}",
+        "free some space or put a larger disk there",
     )
 
 

@@ -175,7 +175,7 @@ def differences(entry: Mapping, new: Mapping) -> list[str]:
 
 
 def follows(path: Keys) -> bool:
-    """Return whether a part of a stack follows from the rest."""
+    """Return True if a part of a stack follows from the rest."""
     return _under(path, FOLLOWS)
 
 
@@ -187,7 +187,7 @@ def _under(path: Keys, rules: Iterable[Keys]) -> bool:
 
 
 def _unheard_of(path: Keys, before: Mapping[Keys, str]) -> bool:
-    """Return whether the lock is of a collection that did not plan this part yet, for an environment it has."""
+    """Return True if the lock is of a collection that did not plan this part yet, for an environment it has."""
     if not _under(path, ADDED) or path[:2] not in {one[:2] for one in before}:
         return False
     return not any(one[:3] == path[:3] for one in before)

@@ -34,7 +34,7 @@ class Verdict:
 
     @property
     def fits(self) -> bool:
-        """Return whether the lock has what the inventory asks for."""
+        """Return True if the lock has what the inventory asks for."""
         return not (self.inputs or self.parts or self.refused)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from ..drift.selinux import refusals
 from ..problems.problem import ProblemError
-from ..stack.explain import conflict_line
+from ..problems.sentence import Sentence
+from ..stack.explain import conflict_line, conflict_sentence
 from ..stack.input_error import InputError
 from ..stack.interpreters import INTERPRETER, MANAGER, constraint_of
 from ..stack.why import explanation
 from ..subjects.monitoring.host import obstacle as monitoring_obstacle
-from ..subjects.sentences import describe, describe_all
+from ..subjects.sentences import describe, describe_all, told
 from ..subjects.slurm.installed import obstacle as slurm_obstacle
 from .decide import decide
 from .disk import disk_shortage
@@ -40,22 +41,36 @@ def plan(
     hosts: variables by name; version: the running ansible-core; explain: a component to explain, or nothing
 
     stacks: [{hosts, stack, answers, explanation}], one for each kind of host, with the answers that came to the same:
-    [{hosts, measured, asked, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
-    shortages, obstacles: [text], of what is too small and of what keeps a stack from working; warnings: [text], of what else is
-    to be said of single hosts
+    [{hosts, measured, asked, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None, levels}];
+    shortages, obstacles: [text], of disks that are too small and of anything else that prevents a stack from working; levels: the same
+    as [{what, why, fix}]; warnings: [text], further ones about single hosts
     """
-    found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": [], "warnings": []}
+    found: dict[str, list] = {
+        "stacks": [],
+        "refused": [],
+        "shortages": [],
+        "obstacles": [],
+        "levels": [],
+        "warnings": [],
+    }
     for question, names in questions_of(hosts, version):
         try:
             tables = tables_for(question, lock, renew)
             answer = decide(question, lock=lock, renew=renew, tables=tables)
         except ProblemError as error:
-            found["refused"].append(_refused(names, question, [describe_all(error.problems)], None))
+            levels = [told(problem) for problem in error.problems]
+            found["refused"].append(_refused(names, question, [describe_all(error.problems)], None, levels))
             continue
         if answer["stack"] is None:
             instead = answer["suggestion"]["text"] if answer["suggestion"] else None
             found["refused"].append(
-                _refused(names, question, [conflict_line(one) for one in answer["conflicts"]], instead)
+                _refused(
+                    names,
+                    question,
+                    [conflict_line(one) for one in answer["conflicts"]],
+                    instead,
+                    [conflict_sentence(one) for one in answer["conflicts"]],
+                )
             )
             continue
         asked_for: dict[str, Any] = {
@@ -66,10 +81,14 @@ def plan(
             "explanation": explanation(tables, question, explain) if explain else None,
         }
         found["stacks"].append(asked_for)
-        found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
-        found["obstacles"] += [
-            f"{name}: {text}" for name in names for text in _obstacles(name, hosts[name], answer["stack"])
-        ]
+        for kind, judge in (("shortages", _shortages), ("obstacles", _obstacles)):
+            said = [
+                one._replace(what=f"{name}: {one.what}")
+                for name in names
+                for one in judge(name, hosts[name], answer["stack"])
+            ]
+            found[kind] += [one.line for one in said]
+            found["levels"] += [one._asdict() for one in said]
         found["warnings"] += [f"{name}: {text}" for name in names for text in _warnings(hosts[name], answer["stack"])]
     return {**found, "stacks": _by_kind(found["stacks"]), "refused": _refused_alike(found["refused"])}
 
@@ -139,10 +158,18 @@ def _key(question: Mapping) -> str:
     return json.dumps(plain(question), sort_keys=True)
 
 
-def _refused(hosts: list[str], question: Mapping, reasons: list[str], instead: str | None) -> dict:
+def _refused(
+    hosts: list[str], question: Mapping, reasons: list[str], instead: str | None, levels: Iterable[Sentence]
+) -> dict:
     gpus = [_gpu(one) if isinstance(one, Mapping) else str(one) for one in question["gpus"]]
     shown = {"system": question["os"] or "unknown", "gpus": gpus}
-    return {"hosts": hosts, **shown, "reasons": reasons, "instead": instead}
+    return {
+        "hosts": hosts,
+        **shown,
+        "reasons": reasons,
+        "instead": instead,
+        "levels": [one._asdict() for one in levels],
+    }
 
 
 def _refused_alike(refused: Iterable[dict]) -> list[dict]:
@@ -159,14 +186,14 @@ def _gpu(gpu: Mapping) -> str:
     return gpu.get("name") or gpu.get("pci_name") or f"PCI device id {gpu.get('pci_device_id')}"
 
 
-def _shortage(variables: Mapping, stack: Mapping) -> list[str]:
+def _shortages(_name: str, variables: Mapping, stack: Mapping) -> list[Sentence]:
     return disk_shortage(stack, _state(variables))
 
 
-def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[str]:
+def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[Sentence]:
     without = (judge(name, variables, stack["os"]) for judge in (monitoring_obstacle, slurm_obstacle))
     found = [*refusals(stack, _state(variables), variables), *(one for one in without if one)]
-    return [describe(problem) for problem in found]
+    return [told(problem) for problem in found]
 
 
 def _warnings(variables: Mapping, stack: Mapping) -> list[str]:

@@ -20,8 +20,9 @@ LABEL = 14
 def plan_table(plan: Mapping) -> list[str]:
     """Return the lines of text for a plan (see plan.plan): what is refused, and what single hosts are warned of, stands last, where it is seen."""
     blocks = [_group(one["hosts"], one["stack"], one.get("explanation")) for one in plan["stacks"]]
+    obstacles = _levels("obstacle", plan.get("levels") or ())
     warnings = [line for text in plan.get("warnings") or () for line in wrap("warning", text)]
-    blocks += [_refused(one) for one in plan["refused"]] + ([warnings] if warnings else [])
+    blocks += [_refused(one) for one in plan["refused"]] + [block for block in (warnings, obstacles) if block]
     return [clean(line) for block in blocks for line in [*block, ""]][:-1]
 
 
@@ -37,8 +38,14 @@ def _group(hosts: list[str], stack: Mapping, told: Explanation | None = None) ->
 def _refused(refused: Mapping) -> list[str]:
     lines = _head(refused["hosts"], "refused")
     lines += wrap("system", refused["system"]) + wrap("GPUs", _counted(refused["gpus"]))
-    lines += [line for text in refused["reasons"] for line in wrap("conflict", text)]
+    lines += _levels("conflict", refused["levels"])
     return lines + (wrap("suggestion", refused["instead"]) if refused["instead"] else [])
+
+
+def _levels(label: str, found: Iterable[Mapping]) -> list[str]:
+    """Return the lines of problems, what is wrong above why and what to do."""
+    rows = ((name, one[level]) for one in found for name, level in ((label, "what"), ("why", "why"), ("fix", "fix")))
+    return [line for name, text in rows if text for line in wrap(name, text)]
 
 
 def _counted(names: Iterable[str]) -> str:

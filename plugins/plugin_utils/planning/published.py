@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which tables a question is put to: the collection's, with rows of the releases that it names and they lack.
+"""The tables that a question is put to: the collection's, with rows of the releases that it names and they lack.
 
 Rows come from the lock, else from the package index, which is the one place of the plan that asks anything outside.
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the inventory names a key that NVIDIA's repository was signed with once and is not any more."""
+"""Retired keys of NVIDIA's repository, where the inventory names one."""
 
 from __future__ import annotations
 

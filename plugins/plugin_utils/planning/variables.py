@@ -14,7 +14,7 @@ PLAIN = (str, int, float, list, tuple, dict)
 
 
 def may_be_template(value: Any) -> bool:
-    """Return whether a value has text that Jinja might read; Ansible itself would render all of it to tell."""
+    """Return True if a value has text that Jinja might read; Ansible itself would render all of it to tell."""
     if isinstance(value, Mapping):
         return any(may_be_template(key) or may_be_template(one) for key, one in value.items())
     if isinstance(value, (list, tuple)):

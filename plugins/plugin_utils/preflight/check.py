@@ -142,7 +142,7 @@ def to_measure(world: World, resolve: Resolve, everyone: object = False) -> list
 
 
 def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:
-    """Return whether all the templates in a value can be resolved for a host."""
+    """Return True if all the templates in a value can be resolved for a host."""
     if isinstance(value, Mapping):
         return all(_is_whole(one, resolve, host) for one in value.values())
     if isinstance(value, (list, tuple)):

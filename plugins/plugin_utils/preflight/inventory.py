@@ -53,7 +53,7 @@ def known_address_problems(nodes: Mapping[str, Mapping[str, Any]]) -> list[Probl
 
 
 def _is_measured(variables: Mapping[str, Any]) -> bool:
-    """Return whether the facts would name an address if there were one."""
+    """Return True if the facts would name an address if there were one."""
     return "interfaces" in (variables.get("ansible_facts") or {})
 
 

@@ -35,15 +35,9 @@ def subject_problems(world: World, resolve: Resolve, subject: Subject) -> list[P
             found = [] if resolved in (UNRESOLVED, None) else list(subject.problems({name: resolved}))
         except (AttributeError, TypeError, ValueError):  # a value of the wrong type, which type_problems tells
             continue
-        problems += [_placed(world, one, subject, name, hosts) for one in found]
+        scope = world.scope(name, hosts)
+        problems += [Problem(one.code, one.subject, {**one.detail, "scope": scope}) for one in found]
     return problems + misfits(world, resolve, subject)
-
-
-def _placed(world: World, problem: Problem, subject: Subject, name: str, hosts: list[str]) -> Problem:
-    """Return the problem with the place of its variable, where its sentence names that."""
-    if "{scope}" not in subject.sentences.get(problem.code, ""):
-        return problem
-    return Problem(problem.code, problem.subject, {**problem.detail, "scope": world.scope(name, hosts)})
 
 
 def misfits(world: World, resolve: Resolve, subject: Subject) -> list[Problem]:

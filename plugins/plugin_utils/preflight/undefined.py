@@ -40,7 +40,7 @@ def undefined_names(value: Any, known: Mapping[str, Any]) -> set[str]:
 
 
 def has_template(value: Any) -> bool:
-    """Return whether a value has a template that uses a name, so that no host has to be looked at where it has none."""
+    """Return True if a value has a template that uses a name, so that no host has to be looked at where it has none."""
     return next(_used(value), None) is not None
 
 

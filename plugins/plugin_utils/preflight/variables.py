@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 
     @property
     def is_certain(self) -> bool:
-        """Return whether it can only be a mistake, wherever it is set."""
+        """Return True if it can only be a mistake, wherever it is set."""
         return self.nearest is not None or self.role not in GENERIC_ROLES
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A thread that shows long tasks on a terminal while Ansible works. Whatever fails here ends the status and nothing else."""
+"""A thread that shows long tasks while Ansible works. Whatever fails here ends the status and nothing else."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from .lines import status_lines
 from .running import Running
 from .screen import Screen
 
+# Width of lines where there is no terminal.
+COLUMNS = 80
 
-def can_show(stream: TextIO, term: str) -> bool:
-    """Return whether the stream is a terminal that moves its cursor. Streams of tests and wrappers may have no descriptor."""
+
+def has_descriptor(stream: TextIO) -> bool:
+    """Return True if the stream has a descriptor to write to; those of tests and wrappers may have none."""
     try:
-        return term not in ("", "dumb") and os.isatty(stream.fileno())
+        return stream.fileno() >= 0
     except (AttributeError, OSError, ValueError):
         return False
+
+
+def can_show(stream: TextIO, term: str) -> bool:
+    """Return True if the stream is a terminal that moves its cursor."""
+    return term not in ("", "dumb") and has_descriptor(stream) and os.isatty(stream.fileno())
 
 
 class Painter:
@@ -82,3 +90,29 @@ class Painter:
             os.write(self._terminal, text().encode(self._encoding, "replace"))
         except Exception:
             self._broken = True
+
+
+class Reporter(Painter):
+    """Prints lines about long tasks where no terminal keeps rows for them, after ``silence`` seconds without other output."""
+
+    def __init__(self, stream: TextIO, silence: float, interval: float, hosts: int) -> None:
+        self._silence, self._told = silence, time.monotonic()
+        super().__init__(stream, 0, interval, hosts)
+
+    def start(self, host: str, task: str) -> None:
+        """Record that a task begins on a host; Ansible prints its heading."""
+        self._told = time.monotonic()
+        super().start(host, task)
+
+    def end(self, host: str) -> None:
+        """Record that the task of a host has ended; Ansible prints its result."""
+        self._told = time.monotonic()
+        super().end(host)
+
+    def _frame(self) -> str:
+        now = time.monotonic()
+        if now - self._told < self._silence:
+            return ""
+        self._told = now
+        lines = status_lines(self._running.longer_than(0, now), COLUMNS, self._hosts)
+        return "".join(f"{line}\n" for line in lines)

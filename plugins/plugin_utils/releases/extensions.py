@@ -50,7 +50,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What the index has of a release: the names of its wheels, the day of its first file, and what it requires."""
+    """A release as the index has it: the names of its wheels, the day of its first file, and what it requires."""
 
     version: str
     pythons: list[str]
@@ -94,7 +94,7 @@ def platforms(name: str) -> list[tuple[str | None, str]]:
 
 
 def takes(name: str, python: str) -> bool:
-    """Return whether a wheel is for a Python: built for it, for the stable interface of an older one, or for any."""
+    """Return True if a wheel is for a Python: built for it, for the stable interface of an older one, or for any."""
     for tag in parse_wheel_filename(name)[3]:
         built = re.fullmatch(r"cp3(\d+)", tag.interpreter)
         if tag.interpreter == "py3" or (built and tag.abi == tag.interpreter and f"3.{built[1]}" == python):

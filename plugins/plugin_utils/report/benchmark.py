@@ -81,7 +81,7 @@ class TrainingRow:
 
 @dataclass(frozen=True)
 class SampleRow:
-    """What NVML answered during a part, over all GPUs that ran alone on their node: the median of their medians."""
+    """Answers of NVML during a part, over all GPUs that ran alone on their node: the median of their medians."""
 
     during: str
     cells: tuple[str, ...]

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the GPUs did during the newest run that was watched: for each quantity the median of all GPUs over time, and their range."""
+"""The course of the GPUs during the newest run that was watched: for each quantity the median of all GPUs over time, and their range."""
 
 from __future__ import annotations
 

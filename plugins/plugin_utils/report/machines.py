@@ -9,6 +9,6 @@ from collections.abc import Iterable, Mapping
 
 
 def share_a_machine(nodes: Iterable[str], machines: Mapping[str, str]) -> bool:
-    """Return whether two of the nodes are known to be one machine, as containers on it are."""
+    """Return True if two of the nodes are known to be one machine, as containers on it are."""
     known = [machines[node] for node in nodes if node in machines]
     return len(set(known)) < len(known)

@@ -72,7 +72,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a training run ended early."""
+    """The cause of a training run's early end."""
 
     node: str
     rank: int | None
@@ -159,7 +159,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Courses:
-    """What the GPUs did during a run; idle: a sentence for each GPU that was used far less than its like."""
+    """The work of the GPUs during a run; idle: a sentence for each GPU that was used far less than its like."""
 
     run_id: str
     script: str

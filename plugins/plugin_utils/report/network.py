@@ -48,7 +48,7 @@ class Matrix:
 
     @property
     def stands_out(self) -> bool:
-        """Return whether a pair is faulty, or worse than the median by a fifth."""
+        """Return True if a pair is faulty, or worse than the median by a fifth."""
         return any(cell.fault or 0 < cell.shade < len(SHADES) for row in self.rows for cell in row)
 
 
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def is_known(self) -> bool:
-        """Return whether there is anything to show."""
+        """Return True if there is anything to show."""
         return bool(self.links or self.tables or self.pcie)
 
 

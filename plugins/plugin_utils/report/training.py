@@ -32,7 +32,7 @@ def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
 
 
 def is_on_processors(run: Run) -> bool:
-    """Return whether the script said that it computed on processors."""
+    """Return True if the script said that it computed on processors."""
     return run.device.lower() == "cpu"
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user should know about a resolved stack: why it is so, and what to keep an eye on."""
+"""Advice on a resolved stack: why it is so, and what to keep an eye on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the resolver answers: a stack, or why there is none and what to ask for instead."""
+"""The resolver's answer: a stack, or why there is none and what to ask for instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which constraints and facts are to blame where there is no stack: the smallest sets of them that clash."""
+"""The constraints and facts to blame where there is no stack: the smallest sets of them that clash."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def keep(question: Question, parts: Iterable[Part]) -> Question:
 
 
 def _can_change(question: Question, name: str) -> bool:
-    """Return whether this is a constraint that could have another value; some say what the host has."""
+    """Return True if this is a constraint that could have another value; some say what the host has."""
     return name in question.constraints and not key_of(name)[1].declares
 
 

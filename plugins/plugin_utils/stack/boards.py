@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has to run on a node so that its GPUs reach each other: decided here alone, by the board they are on."""
+"""The services that a node needs so that its GPUs reach each other: decided here alone, by the board they are on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which candidates rules let through together; a set of candidates is a number with their bits.
+"""The candidates that rules let through together; a set of candidates is a number with their bits.
 
 Verdicts are kept as bits, too: millions of them cost the garbage collector nothing.
 """
@@ -53,7 +53,7 @@ class Clause:
 
 
 class Relation:
-    """Which of one component's candidates go together with which of another; doubts: the rules that let pass what they doubt."""
+    """The pairs of candidates of two components that go together; doubts: the rules that let pass what they doubt."""
 
     def __init__(
         self, clauses: Sequence[Clause], here: Candidates, there: Candidates, doubts: Collection[Rule] = ()

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a component is: all that the resolver has to know of one part of a stack."""
+"""The record of a component: all that the resolver has to know of one part of a stack."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Place = Literal["host", "framework", "environment"]
 
 
 class Site(NamedTuple):
-    """Where an environment is made: the packages that bring its interpreter, and where the host's toolkit lies."""
+    """The place of an environment: the packages that bring its interpreter, and where the host's toolkit lies."""
 
     interpreter: list[str]
     cuda_home: str | None
 
 
 class Conda(NamedTuple):
-    """How conda's own channels carry a framework."""
+    """The packages of a framework in conda's own channels."""
 
     channels: list[str]
     specs: list[str]
@@ -112,7 +112,7 @@ class Component:
 
     @property
     def framework(self) -> bool:
-        """Return whether it is planned in the environments that ask for it."""
+        """Return True if it is planned in the environments that ask for it."""
         return self.place == "framework"
 
     @property
@@ -122,7 +122,7 @@ class Component:
 
     @property
     def builds(self) -> bool:
-        """Return whether a label of its version names what a key permits."""
+        """Return True if a label of its version names what a key permits."""
         return self.keys[0].label is not None and any(key.permits for key in self.keys)
 
     @property

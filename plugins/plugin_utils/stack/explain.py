@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why there is no stack: the smallest sets of constraints and facts that clash, and the rules that make them clash."""
+"""The reasons where there is no stack: the smallest sets of constraints and facts that clash, and the rules that make them clash."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from ..problems.sentence import Sentence
 from .answer import Answer, Conflict
 from .blame import Part, keep
 from .components import RULES, component
@@ -19,7 +20,7 @@ from .nearest import Relaxed, relax
 from .rule import Rule
 from .search import solve
 from .slots import slots
-from .wording import advice_text, sentences
+from .wording import advice_text, listed, sentences
 
 
 def conflicts(
@@ -144,10 +145,23 @@ def _solutions_without(session: Session, question: Question, rule: Rule, rules: 
     return [next(filter(None, (solve(session, question, one) for one in others)), {})]
 
 
+def conflict_sentence(conflict: Conflict) -> Sentence:
+    """Return the three levels of a conflict: its values, the reasons, and other values to set."""
+    who = [f"{name} {value}" for name, value in conflict["values"].items()]
+    what = f"{listed(who)} do not fit together" if len(who) > 1 else f"{listed(who)} does not fit"
+    return Sentence(what, conflict["suggestion"] or "", why=conflict["reason"])
+
+
 def conflict_line(conflict: Conflict) -> str:
     """Return one conflict as a sentence: who with whom, why, and what to set instead."""
     who = ", ".join(f"{name} {value}" for name, value in conflict["values"].items())
     return f"{who}: {conflict['reason']}" + (f" ({conflict['suggestion']})" if conflict["suggestion"] else "")
+
+
+def refusal_sentences(answer: Answer) -> list[Sentence]:
+    """Return all conflicts, each with what to set instead, and what works in place of all that was asked for."""
+    works = f"ask for {answer['suggestion']['text']}" if answer["suggestion"] else ""
+    return [*map(conflict_sentence, answer["conflicts"]), Sentence("No stack fits this host and this request", works)]
 
 
 def conflict_message(answer: Answer) -> str:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What frameworks that stand on PyTorch have in common: releases in one package, and the PyTorch that each takes."""
+"""Common parts of frameworks on top of PyTorch: releases in one package, and the PyTorch that each takes."""
 
 from __future__ import annotations
 

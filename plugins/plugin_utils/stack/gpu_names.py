@@ -45,12 +45,12 @@ def words(name: str) -> frozenset[str]:
 
 
 def _is_form(more: frozenset[str]) -> bool:
-    """Return whether words only tell the forms of one model apart: memory, board, cooling."""
+    """Return True if words only tell the forms of one model apart: memory, board, cooling."""
     return all(re.fullmatch(r"\d+gb|sxm\d|pcie|nvl", one) for one in more)
 
 
 def _fits(wanted: frozenset[str], have: frozenset[str]) -> bool:
-    """Return whether a longer name has all these words; SXM without a number is every SXM."""
+    """Return True if a longer name has all these words; SXM without a number is every SXM."""
     return all(one in have or (one == "sxm" and any(word.startswith("sxm") for word in have)) for one in wanted)
 
 
@@ -72,7 +72,7 @@ def find_gpu(tables: Tables, value: object) -> GpuRow | None:
 
 
 def is_vgpu(tables: Tables, gpu: Mapping[str, object]) -> bool:
-    """Return whether a measured GPU is one that a hypervisor's vGPU software made."""
+    """Return True if a measured GPU is one that a hypervisor's vGPU software made."""
     device = find_device(tables, pci_id(gpu.get("pci_device_id")) or "")
     subsystem = str(gpu.get("pci_subsystem_id") or "").rpartition(":")[2].upper()
     return bool(gpu.get("vgpu") or VGPU.match(str(gpu.get("name") or "")) or (device and subsystem in device.vgpus))

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which other hardware or system would do, where nothing keeps what was asked for on this one."""
+"""Other hardware or systems that would do, where nothing keeps what was asked for on this one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> 
 
 
 def _works(session: Session, question: Question) -> bool:
-    """Return whether a question has a stack, and for certain: what was not verified is no way out."""
+    """Return True if a question has a stack, and for certain: what was not verified is no way out."""
     return solve(session, question, doubts=CERTAIN) is not None
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the interpreter of an environment comes from: variables python_env_python and python_env_manager, and what a stack says of it."""
+"""The source of an environment's interpreter: variables python_env_python and python_env_manager, and what a stack says of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8")
 
 
 class PythonChoice(TypedDict):
-    """Where a Python comes from; path: of one the user names."""
+    """The source of a Python; path: of one the user names."""
 
     source: Origin
     path: str | None

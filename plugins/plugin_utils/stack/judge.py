@@ -24,7 +24,7 @@ MOST_JUDGES = 512
 
 
 class Pool:
-    """What could fill a slot, the preferred first; numbers: their places among all of the component; mask: those as bits."""
+    """The candidates for a slot, the preferred first; numbers: their places among all of the component; mask: those as bits."""
 
     def __init__(self, candidates: Candidates, numbers: list[int]) -> None:
         self.candidates, self.numbers = candidates, numbers
@@ -32,7 +32,7 @@ class Pool:
 
 
 class Session:
-    """What stays the same from question to question: candidates, and what rules said of them."""
+    """The part that stays the same from question to question: candidates, and what rules said of them."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -176,7 +176,7 @@ class Judge:
 
 
 def _see_each_other(*slots: Slot) -> bool:
-    """Return whether what fills slots meets: on the host, or in one environment."""
+    """Return True if what fills slots meets: on the host, or in one environment."""
     return len({slot.environment for slot in slots} - {""}) < 2
 
 

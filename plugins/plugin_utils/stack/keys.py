@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user can ask for of a component, and how that is documented."""
+"""The keys of a request for a component, and their documentation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the resolver works on: a question (facts and constraints), slots to fill, and candidates for them."""
+"""The resolver's model: a question (facts and constraints), slots to fill, and candidates for them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Gpu:
 
 
 class Owner(NamedTuple):
-    """Who is in charge of a host's driver, if that is another owner, and what is installed."""
+    """The owner of a host's driver, if that is another one, and the installed version."""
 
     name: str
     version: str | None = None

@@ -22,7 +22,7 @@ Cost = Callable[[AnyCandidate], "tuple[int, ...] | None"]
 
 @dataclass(frozen=True)
 class Relaxed:
-    """What works after some changes: None leaves a component out. steps: how far away the new values are."""
+    """A request that works after some changes: None leaves a component out. steps: how far away the new values are."""
 
     question: Question
     solution: Solution
@@ -142,7 +142,7 @@ def _distance(
 
 
 def _can_be_installed(tables: Tables, question: Question, one: AnyCandidate) -> bool:
-    """Return whether a candidate was seen where the host would get it from, unless it was not looked at."""
+    """Return True if a candidate was seen where the host would get it from, unless it was not looked at."""
     if one.absent or (one.component in FRAMEWORKS and version(one.version).is_devrelease):
         return False
     return component(one.component).installable(tables, question, one)
@@ -189,7 +189,7 @@ def _gone(question: Question, asked: Question, left_out: Sequence[str]) -> Itera
 
 
 def needs_no_default(question: Question) -> bool:
-    """Return whether a request has to say that the default framework is not wanted."""
+    """Return True if a request has to say that the default framework is not wanted."""
     return not set(ALONE) & set(question.frameworks)
 
 

@@ -23,7 +23,7 @@ class WheelRow(TypedDict):
 
 
 class WheelTable(TypedDict):
-    """What holds from a release on, by CUDA major: of NVSHMEM, the first compute capability; of JAX, what its plugin requires."""
+    """Facts that hold from a release on, by CUDA major: of NVSHMEM, the first compute capability; of JAX, what its plugin requires."""
 
     sources: dict[str, str]
     nvshmem_min_cc: dict[str, dict[str, str]]

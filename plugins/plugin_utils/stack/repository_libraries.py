@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cuDNN, NCCL and the Container Toolkit have in common: they stand in the CUDA repository."""
+"""Common parts of cuDNN, NCCL and the Container Toolkit: they stand in the CUDA repository."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def repository_warnings(tables: Tables, question: Question, one: Packaged, besid
 
 
 def is_in_repository(rows: Sequence[PackagedT], question: Question, one: Packaged) -> bool:
-    """Return whether a release was seen in the host's repository, unless it was not looked at."""
+    """Return True if a release was seen in the host's repository, unless it was not looked at."""
     if not question.os:
         return True
     slug = question.os["repository"]

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a row of each table in data/stack holds, as far as the resolver reads it; schema.json there names every column."""
+"""The columns of each table in data/stack, as far as the resolver reads it; schema.json there names every column."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ArchitectureRow(TypedDict):
 
 
 class ChipRow(TypedDict):
-    """What is made of a chip: device ids with names, and of some of them the vGPUs by subsystem id."""
+    """The products with a chip: device ids with names, and of some of them the vGPUs by subsystem id."""
 
     chip: str
     devices: dict[str, str]
@@ -126,7 +126,7 @@ class CudaRow(TypedDict):
 
 
 class CondaRow(TypedDict):
-    """How conda's channels carry PyTorch's releases from first to last."""
+    """The packages of PyTorch's releases in conda's channels, from first to last."""
 
     first: str
     last: str

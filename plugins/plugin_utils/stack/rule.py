@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rule is: a named function over facts and candidates that returns why they do not go together."""
+"""The record of a rule: a named function over facts and candidates that returns why they do not go together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Doubt(str):
 
 @dataclass(frozen=True)
 class Context:
-    """What rules may look at in addition to the candidates they judge.
+    """The context that rules may look at in addition to the candidates they judge.
 
     accelerator: cuda or cpu; arch: which wheels are looked at, None for all; asked: the components the user named, of those it
     matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; fabric: the services

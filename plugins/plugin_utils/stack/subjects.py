@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tables of data/stack hold next to their rows, as far as the resolver reads it."""
+"""The parts of the tables in data/stack next to their rows, as far as the resolver reads it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Profiles(TypedDict):
 
 
 class Subjects(TypedDict):
-    """What is read next to their rows of the tables that belong to no component; Tables.beside has the others."""
+    """The same of the tables that belong to no component; Tables.beside has the others."""
 
     conda: Conda
     profiles: Profiles

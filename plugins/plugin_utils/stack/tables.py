@@ -37,7 +37,7 @@ BesideT = TypeVar("BesideT")
 
 
 class Nothing(TypedDict):
-    """What stands next to the rows of most tables."""
+    """The part next to the rows that most tables have."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which limits of a plan have not been verified: what the tables leave empty is unknown, and is said."""
+"""Limits of a plan that have not been verified: what the tables leave empty is unknown, and is said."""
 
 from __future__ import annotations
 

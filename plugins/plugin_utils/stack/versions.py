@@ -31,7 +31,7 @@ def version(text: str) -> Version:
 
 @cache
 def at_least(text: str, floor: str) -> bool:
-    """Return whether a version is not older than another."""
+    """Return True if a version is not older than another."""
     return version(text) >= version(floor)
 
 
@@ -77,7 +77,7 @@ def without_label(text: str) -> str:
 
 @cache
 def starts_with(text: str, prefix: str) -> bool:
-    """Return whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3; a label has to be the same."""
+    """Return True if a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3; a label has to be the same."""
     wanted = segments(prefix)
     return segments(text)[: len(wanted)] == wanted and label_of(prefix) in (None, label_of(text))
 
@@ -100,7 +100,7 @@ def check_constraint(text: str) -> str:
 
 @cache
 def matches(text: str, spec: str) -> bool:
-    """Return whether a version is one the constraint (as check_constraint returns it) allows; its label tells builds of it apart."""
+    """Return True if a version is one the constraint (as check_constraint returns it) allows; its label tells builds of it apart."""
     if spec == "latest":
         return True
     if spec[0] in "<>=!~":
@@ -110,6 +110,6 @@ def matches(text: str, spec: str) -> bool:
 
 @cache
 def meet(one: str, other: str) -> bool:
-    """Return whether some version lies in both ranges: if any does, then a lower end of one of them, or an exact version."""
+    """Return True if some version lies in both ranges: if any does, then a lower end of one of them, or an exact version."""
     ends = [part.version for text in (one, other) for part in SpecifierSet(text) if part.operator[0] != "<"]
     return any(SpecifierSet(one).contains(end) and SpecifierSet(other).contains(end) for end in ends)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the wheels of frameworks have in common: the code they hold for GPUs, and the glibc they need."""
+"""Common parts of the wheels of frameworks: the code they hold for GPUs, and the glibc they need."""
 
 from __future__ import annotations
 

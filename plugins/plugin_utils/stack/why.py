@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a stack has this version of a component, and why not the next: each tried against the whole question."""
+"""The reasons for a version of a component, and against the next: each tried against the whole question."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rejected(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Why a version was chosen, and those next to it that were not, the nearest first."""
+    """The reason for a chosen version, and those next to it that were not, the nearest first."""
 
     component: str
     version: str | None
@@ -122,7 +122,7 @@ def _preferred(
     if constraints:
         return f"it fits, but {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
     if doubts:
-        return f"it fits as far as is known, but nobody has verified {listed(doubts)}"
+        return f"it fits as far as is known, but no source confirms {listed(doubts)}"
     if not component(one.component).verified(one):
         return "it fits as far as is known, but its wheels have not been verified"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How refusals are told: enumerations, sentences and advice."""
+"""Wording of refusals: enumerations, sentences and advice."""
 
 from __future__ import annotations
 

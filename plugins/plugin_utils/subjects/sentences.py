@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..problems import text
+from ..problems import sentences, text
 from ..problems.problem import Problem
+from ..problems.sentence import Sentence
 from . import SUBJECTS
 
-SENTENCES = {**text.SENTENCES, **{code: sentence for one in SUBJECTS for code, sentence in one.sentences.items()}}
+SENTENCES = {**sentences.SENTENCES, **{code: sentence for one in SUBJECTS for code, sentence in one.sentences.items()}}
+
+
+def told(problem: Problem) -> Sentence:
+    """Return the three levels of one problem."""
+    return text.told(problem, SENTENCES)
 
 
 def describe(problem: Problem) -> str:

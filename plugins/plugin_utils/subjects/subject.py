@@ -13,6 +13,8 @@ from typing import Any, Literal
 from ..documents.comparison import Comparison, Remedy, compared
 from ..problems import text
 from ..problems.problem import Problem
+from ..problems.sentence import Sentence
+from ..problems.sentences import SENTENCES
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Node:
         return {**self.others, self.name: own}
 
     def has_record(self, name: str) -> bool:
-        """Return whether what was there before the first change of a role is recorded on the node, to be put back."""
+        """Return True if what was there before the first change of a role is recorded on the node, to be put back."""
         return name in (self.state.get("records") or ())
 
     @property
@@ -49,7 +51,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a node is to be brought to.
+    """The state that a node is to be brought to.
 
     options: of the module that applies it; None where problems forbid it. packages: what it needs installed first. notes: sentences
     for the user. applies: whether there is anything for this subject on the node.
@@ -94,7 +96,7 @@ class Subject:
     units: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     reads_of_others: tuple[str, ...] = ()
-    sentences: Mapping[str, str] = field(default_factory=dict)
+    sentences: Mapping[str, Sentence] = field(default_factory=dict)
     facts: str = ""
     question: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda variables: {}
     probed: Literal["apply", "verify", ""] = ""
@@ -116,7 +118,7 @@ class Subject:
         refused = self.decide(node).problems
         if not refused:
             return found
-        reasons = "refused: " + text.describe_all(refused, {**text.SENTENCES, **self.sentences}).rstrip(".")
+        reasons = "refused: " + text.describe_all(refused, {**SENTENCES, **self.sentences}).rstrip(".")
         return [*found, compared(self.name, self.name, "as declared", reasons, False, Remedy.APPLY, "request")]
 
     def asked(self, variables: Mapping[str, Any], purpose: str) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def version_of(row: dict) -> str:
 
 
 def happened(entry: dict, branch: int) -> bool:
-    """Return whether a package exists in a branch: ``when`` (with "!": not yet) and ``unless`` name a change of drivers.yml."""
+    """Return True if a package exists in a branch: ``when`` (with "!": not yet) and ``unless`` name a change of drivers.yml."""
     changes = table("drivers")["changes"]
     when, unless = entry.get("when", ""), entry.get("unless")
     if when and (branch >= changes[when.lstrip("!")]) == when.startswith("!"):

@@ -41,7 +41,7 @@ VARIANTS = ("unknown-key", "expired", "lagging", "sha1-key")
 
 
 def matches(rule, path):
-    """Return whether a rule is about a path."""
+    """Return True if a rule is about a path."""
     patterns = rule.get("match") or FAULTS[rule["fault"]][0]
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns.split())
 

@@ -30,7 +30,7 @@ from tests.support.command import CHECKOUT, play, write_inventory
 from tests.unit.plugins.plugin_utils.drift import states
 
 # Tasks that begin, next to one for each role that is off.
-MOST = 46
+MOST = 47
 REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
 BASE = (
     "build-essential",
@@ -149,6 +149,14 @@ def sent(run):
     """Return the rows of the modules that were sent to nodes: {host, module, arguments, …}."""
     lines = (run.directory / "executions").read_text(encoding="utf-8").splitlines()
     return [row for row in map(json.loads, lines) if row["host"] != "localhost"]
+
+
+def test_the_last_screen_has_the_next_commands(run):
+    screen = run.output.partition("No task failed on 2 of 2 nodes. Next:\n")[2].splitlines()
+    inventory = f"-i {run.directory / 'inventory'}"
+    commands = [f"ansible-playbook allreduce.gpu.{playbook} {inventory}" for playbook in ("verify", "train", "report")]
+    assert [line.split(maxsplit=1)[1] for line in screen[:3]] == commands
+    assert screen[3] == "  undo      <role>_state: absent in the inventory, then site again"
 
 
 def test_only_what_measures_is_sent(run, tmp_path):

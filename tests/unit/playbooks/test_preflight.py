@@ -109,6 +109,20 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
     )
 
 
+@pytest.mark.parametrize("config", ["", "callback_result_format = yaml\n"])
+def test_problems_are_shown_in_levels_in_any_configuration(tmp_path, config):
+    write_inventory(tmp_path, cluster(nvidia_driver_reboot_alowed=True, train_port="high"))
+    (tmp_path / "own.cfg").write_text(f"[defaults]\ninject_facts_as_vars = true\n{config}", encoding="utf-8")
+    lines = play(tmp_path, "plan", ANSIBLE_CONFIG=str(tmp_path / "own.cfg")).lines
+    begins = next(number for number, line in enumerate(lines) if line.startswith("error: "))
+    ends = next(number for number, line in enumerate(lines) if line.startswith(("[ERROR]", "fatal: ")))
+    shown = lines[begins:ends]
+    assert shown[0].startswith("error: Unknown variable nvidia_driver_reboot_alowed")
+    assert max(map(len, shown)) <= 80
+    heads = [line[:7] for line in shown if line[:1] == "e" or line[2:5] in ("why", "fix")]
+    assert heads == ["error: ", "  fix: ", "error: ", "  fix: ", "error: ", "  why: ", "  fix: "]
+
+
 @pytest.mark.parametrize(
     ("playbook", "variables", "options", "sentences"),
     [

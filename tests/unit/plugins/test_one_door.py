@@ -44,7 +44,7 @@ ALLOWED_YAML = {
 
 
 def is_hostvars(node: ast.AST) -> bool:
-    """Return whether an expression is called hostvars: hostvars, node.hostvars, variables["hostvars"], variables.get("hostvars")."""
+    """Return True if an expression is called hostvars: hostvars, node.hostvars, variables["hostvars"], variables.get("hostvars")."""
     if isinstance(node, ast.Name):
         return node.id == NAME
     if isinstance(node, ast.Attribute):

@@ -106,7 +106,7 @@ def test_what_would_be_done_is_shown_without_secrets(tmp_path):
         ({"monitoring_tls_key": "/etc/a"}, "monitoring_tls_certificate, monitoring_tls_authority is not set"),
         ({"groups": ["gpu_nodes"]}, "No host is in group controllers"),
         ({"system": ROCKY}, "Neither rocky 9 nor EPEL has Prometheus; declare a repository"),
-        ({"system": {**DEBIAN, "id": "ubuntu", "version": "20.04"}}, "There is no monitoring for ubuntu 20.04: its node exporter"),
+        ({"system": {**DEBIAN, "id": "ubuntu", "version": "20.04"}}, "There is no monitoring for ubuntu 20.04 (its node exporter"),
         ({"services": {"prometheus": {"active": True}}}, "prometheus already runs on node"),
     ],
 )  # fmt: skip

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One job of Slurm's on all nodes, which starts torchrun on each; all nodes, or none.
 
-The first node submits it, as the training user, not the controller: the unit there ends the job when nobody follows the run any more, and
+The first node submits it, as the training user, not the controller: the unit there ends the job when no controller follows the run any more, and
 the user, the script and its logs are there; a controller need not have any of them.
 """
 

@@ -52,7 +52,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 class Broken(Exception):
-    """Why a node is given up; a clause."""
+    """The reason why a node is given up; a clause."""
 
 
 class Node:
@@ -201,7 +201,7 @@ def last_line(data: bytes) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether it may be a time, a rank or an exit code; neither infinite numbers nor NaN are less than anything."""
+    """Return True if it may be a time, a rank or an exit code; neither infinite numbers nor NaN are less than anything."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e12
 
 
@@ -234,7 +234,7 @@ def pipes(process: subprocess.Popen) -> tuple[IO[bytes], ...]:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is one of this machine."""
+    """Return True if an address is one of this machine."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

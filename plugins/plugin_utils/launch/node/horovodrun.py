@@ -79,7 +79,7 @@ def serve(peer: socket.socket) -> None:
 
 
 def all_ended() -> bool:
-    """Return whether as many ranks have ended as horovodrun said that this node has."""
+    """Return True if as many ranks have ended as horovodrun said that this node has."""
     notes = [json.loads(path.read_text(encoding="utf-8")) for path in LOGS.glob("rank*.end.json")]
     return bool(notes) and len(notes) >= notes[0]["local_world_size"]
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What mpirun and horovodrun take for ssh: brings a command to the agent of another node, and its exit code back.
+"""A program that mpirun and horovodrun take for ssh: brings a command to the agent of another node, and its exit code back.
 
 relay.py [OPTION…] HOST [OPTION…] COMMAND…   on the engine's node: connects to HOST by ssh and runs itself there
 relay.py                                     there: hands the command, which comes as input, to the agent

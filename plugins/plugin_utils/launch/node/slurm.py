@@ -131,7 +131,7 @@ def own_end(job: dict) -> dict:
 
 
 def ended(job: dict, error: str | None) -> dict:
-    """Return what the ranks of this node left, as far as it is a reason: those that were told to end are none."""
+    """Return the outcomes of this node's ranks that are a reason: those that were told to end are none."""
     task = read("task.json")
     told = job.get("state") not in BY_TASK or job.get("expired")
     quiet = (-signal.SIGTERM, 128 + signal.SIGTERM) if told else ()
@@ -149,7 +149,7 @@ def describe(job: dict) -> str:
 
 
 def obstacle(nodes: list[str]) -> dict | None:
-    """Return why no job can run on these nodes: the controller is silent, or a node is out or not of the cluster."""
+    """Return the reason why no job can run on these nodes: the controller is silent, or a node is out or not of the cluster."""
     code, said = run("sinfo", "--noheader", "--Node", f"--nodes={','.join(nodes)}", "--format=%N|%T|%E")
     if code:
         return {"code": "silent", "reason": said}
@@ -180,14 +180,14 @@ def submit(launch: dict) -> dict:
 
 
 def own_environment() -> dict[str, str]:
-    """Return what a login has, and no variable of the run: Slurm keeps the environment of a job in files of its own."""
+    """Return the environment of a login, without variables of the run: Slurm keeps the environment of a job in files of its own."""
     return {
         key: os.environ[key] for key in ("HOME", "LANG", "LOGNAME", "SHELL", "SLURM_CONF", "USER") if key in os.environ
     } | {"PATH": os.environ["PATH"]}
 
 
 def look(job: int) -> dict | None:
-    """Return how the job stands; None where nobody says."""
+    """Return the state of the job; None where it is not known."""
     code, said = run("scontrol", "--oneliner", "show", "job", str(job))
     found: dict[str, str] = {}
     for name, value in FIELDS.findall(said):
@@ -248,7 +248,7 @@ def await_task(seconds: float) -> None:
 
 
 def end_with_agent() -> None:
-    """Have the job's task, which this process is, end as soon as no agent holds its lock: nobody would stop the ranks then."""
+    """Have the job's task, which this process is, end as soon as no agent holds its lock: nothing would stop the ranks then."""
 
     def wait() -> None:
         with HELD.open() as held:

@@ -67,7 +67,7 @@ def homeless(frameworks: Iterable[str]) -> list[str]:
 
 
 def is_brought(constraints: Iterable[str]) -> bool:
-    """Return whether these constraints have the default framework planned only where another one is installed with it."""
+    """Return True if these constraints have the default framework planned only where another one is installed with it."""
     return set(component(DEFAULT).reads).isdisjoint(constraints) and not set(ALONE).isdisjoint(constraints)
 
 

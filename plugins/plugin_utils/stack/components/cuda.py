@@ -47,7 +47,7 @@ def _below_floor(tables: Tables, cuda: AnyCandidate, driver: AnyCandidate) -> bo
 
 
 def forward_branch(cuda: Toolkit, driver: Driver) -> bool:
-    """Return whether the cuda-compat package of a toolkit may stand on this driver branch."""
+    """Return True if the cuda-compat package of a toolkit may stand on this driver branch."""
     return driver.row["branch"]["branch"] in cuda.row["forward_compat_branches"]
 
 

@@ -93,12 +93,12 @@ def cupy_cuda_major(context: Context, cupy: Cupy, cuda: Toolkit) -> str | None:
 
 
 def brings_cuda(tables: Tables, cupy: Cupy) -> bool:
-    """Return whether a release has the extra that brings the wheels of NVRTC, the runtime and the libraries."""
+    """Return True if a release has the extra that brings the wheels of NVRTC, the runtime and the libraries."""
     return at_least(cupy.version, tables.beside(CUPY_ROWS)["ctk_first"])
 
 
 def _is_alone(question: Question, cupy: Cupy, beside: Beside) -> bool:
-    """Return whether neither a toolkit on the host nor wheels of others bring NVRTC and the runtime."""
+    """Return True if neither a toolkit on the host nor wheels of others bring NVRTC and the runtime."""
     cuda, torch, tensorflow = beside.get("cuda"), beside.get("pytorch"), beside.get("tensorflow")
     wheels = torch and torch.variant != "cpu" and not bundled(torch)
     toolkit = cuda and not cuda.absent and major(cuda.version) == cupy.row["cuda"]
@@ -124,7 +124,7 @@ def _warnings(tables: Tables, question: Question, cupy: Cupy, beside: Beside) ->
 
 
 def _can_bring(tables: Tables, row: CupyRow, question: Question) -> bool:
-    """Return whether releases of a row bring CUDA's wheels, and support every GPU of the host."""
+    """Return True if releases of a row bring CUDA's wheels, and support every GPU of the host."""
     brings = any(
         at_least(one, tables.beside(CUPY_ROWS)["ctk_first"]) for wheels in row["wheels"].values() for one in wheels
     )

@@ -157,7 +157,7 @@ _KINDS = {False: "an IP address", True: "an IP address or a network such as 10.0
 
 
 def _is_interface(name: str) -> bool:
-    """Return whether the kernel takes the name; quotes would end a rule's text."""
+    """Return True if the kernel takes the name; quotes would end a rule's text."""
     return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set('/:"\\ \t\n*')
 
 

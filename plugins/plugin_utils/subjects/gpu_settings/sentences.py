@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from ...problems.sentence import Sentence
+
 SENTENCES = {
-    "gpu_settings_declaration": (
-        "{subject} ({scope}) cannot be applied: {reason}; 'ansible-doc allreduce.gpu.gpu_settings' lists the settings."
+    "gpu_settings_declaration": Sentence(
+        "{subject} ({scope}) cannot be applied",
+        "list the settings with 'ansible-doc allreduce.gpu.gpu_settings'",
+        why="{reason}",
     ),
 }

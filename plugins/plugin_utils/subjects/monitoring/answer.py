@@ -21,12 +21,12 @@ from .sentences import SENTENCES
 
 
 def is_watched(name: str, groups: Groups) -> bool:
-    """Return whether the role is about a host at all."""
+    """Return True if the role is about a host at all."""
     return name in hosts_of(groups)
 
 
 def is_recorded(name: str, known: Variables, facts: Mapping[str, Any]) -> bool:
-    """Return whether there is anything of the role's to take back on a host.
+    """Return True if there is anything of the role's to take back on a host.
 
     A host that has not been measured, such as a controller, is looked at where another host of the groups has a record; so hosts
     that never had any of it are not even contacted.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What dcgm-exporter is told to read: its own default file leaves out most of what alerts are about.
+"""The fields that dcgm-exporter reads: its own default file leaves out most of what alerts are about.
 
 Row-remap pending and the slowdown temperature are not in NVIDIA/dcgm-exporter etc/default-counters.csv, ECC is commented out there. The
 list is that of the health check's metrics, so rules and dashboards do not care who tells.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Grafana is told: a data source and a directory of dashboards (grafana.com/docs/grafana/latest/administration/provisioning)."""
+"""The provisioning of a Grafana: a data source and a directory of dashboards (grafana.com/docs/grafana/latest/administration/provisioning)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS = Path(__file__).resolve().parents[4] / "roles" / "monitoring" / "files" / 
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:
-    """Return whether a host has Grafana."""
+    """Return True if a host has Grafana."""
     packages = (facts.get("gpu_node_state") or {}).get("packages") or {}
     return any(name in packages for name in PACKAGES)
 

@@ -87,7 +87,7 @@ def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str])
 
 
 def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bool:
-    """Return whether a node has GPUs, its user wants NVIDIA's exporter, and its plan has a repository with it."""
+    """Return True if a node has GPUs, its user wants NVIDIA's exporter, and its plan has a repository with it."""
     told = facts if facts is not None else variables.get("ansible_facts") or {}
     stack = told.get("gpu_stack") or {}
     return bool(stack.get("gpus") and request(variables).dcgm) and no_dcgm(told) is None

@@ -23,7 +23,7 @@ _LETTERS = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def is_possible() -> bool:
-    """Return whether this controller can hash a password."""
+    """Return True if this controller can hash a password."""
     return _BCRYPT is not None
 
 

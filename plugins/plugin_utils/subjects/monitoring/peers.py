@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is watched and who watches, at which addresses: what the inventory's groups say, so that a host that left is gone."""
+"""The watched and the watching hosts with their addresses: what the inventory's groups say, so that a host that left is gone."""
 
 from __future__ import annotations
 

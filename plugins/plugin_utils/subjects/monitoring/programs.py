@@ -45,7 +45,7 @@ class Source:
     programs: dict[str, Program] = field(default_factory=dict)
 
     def fits(self, system: Mapping[str, str]) -> bool:
-        """Return whether the row is about a system, {family, id, version}."""
+        """Return True if the row is about a system, {family, id, version}."""
         pairs = ((self.family, "family"), (self.id, "id"), (self.version, "version"))
         return all(wanted in ("", system[key]) for wanted, key in pairs)
 
@@ -74,7 +74,7 @@ def dcgm() -> Program:
 
 
 def has_dcgm_packages(system: Mapping[str, str]) -> bool:
-    """Return whether NVIDIA's repository has dcgm-exporter for a system, {family, id, version}."""
+    """Return True if NVIDIA's repository has dcgm-exporter for a system, {family, id, version}."""
     return any(all(system[key] == wanted for key, wanted in row.items()) for row in _table()["dcgm_systems"])
 
 

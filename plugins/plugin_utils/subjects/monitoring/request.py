@@ -97,7 +97,7 @@ class Request:
 
     @property
     def tls(self) -> bool:
-        """Return whether certificates are declared."""
+        """Return True if certificates are declared."""
         return bool(self.certificate)
 
 

@@ -34,10 +34,10 @@ def compare_nccl(lines: tuple[Line, ...], wanted: Request, node: NcclNode) -> li
         for one in node.foreign
         if one.name not in wanted.elsewhere
     ]
-    nobody = Comparison(
+    unset = Comparison(
         COMPONENT, "NCCL's variables", "set nowhere else", "set nowhere else", Status.AS_PLANNED, kind="foreign"
     )
-    return found + (foreign or [nobody])
+    return found + (foreign or [unset])
 
 
 def compare_unmeasured() -> list[Comparison]:

@@ -83,5 +83,5 @@ def problems(wanted: Request) -> Iterator[Problem]:
 
 
 def _is_value(value: str) -> bool:
-    """Return whether NCCL reads the value as it is: it trims nothing, and ends it with the line."""
+    """Return True if NCCL reads the value as it is: it trims nothing, and ends it with the line."""
     return value == value.strip() != "" and value.isprintable() and len(value.encode()) <= LONGEST

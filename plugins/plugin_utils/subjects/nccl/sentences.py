@@ -5,11 +5,20 @@
 
 from __future__ import annotations
 
+from ...problems.sentence import Sentence
+
 SENTENCES = {
-    "nccl_no_variable": "{variable} has {subject}, which is not an NCCL variable: those begin with NCCL_ and are in capitals; correct it.",
-    "nccl_no_value": (
-        "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file; give one line of at most 1023 "
-        "bytes without space at either end, or null to leave the variable to NCCL."
+    "nccl_no_variable": Sentence(
+        "{variable} has {subject}, which is not an NCCL variable: those begin with NCCL_ and are in capitals",
+        "correct it",
     ),
-    "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
+    "nccl_no_value": Sentence(
+        "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file",
+        "give one line of at most 1023 bytes without space at either end, or null to leave the variable to NCCL",
+    ),
+    "nccl_refused": Sentence(
+        "nccl_conf_variables has {subject}, which is refused",
+        "remove it",
+        why="{reason}; {source}",
+    ),
 }

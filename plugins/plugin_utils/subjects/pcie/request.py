@@ -27,7 +27,7 @@ class Request:
 
     @property
     def asks(self) -> bool:
-        """Return whether anything is to be changed."""
+        """Return True if anything is to be changed."""
         return self.present and (self.clear_redirect or self.read_request != 0)
 
 

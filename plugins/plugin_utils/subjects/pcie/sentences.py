@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from ....module_utils.settings.tuning_describe import SENTENCES as REFUSED
+from ....module_utils.settings.tuning_describe import PCIE
+from ...problems.sentence import Sentence
 
 SENTENCES = {
-    "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
+    "pcie_no_size": Sentence("pcie_max_read_request is {subject}", "choose from {sizes}"),
     # What module pcie_facts and the program at boot say, too.
-    **{code: sentence for code, sentence in REFUSED.items() if code.startswith("pcie_")},
+    **{code: Sentence(what, fix) for code, (what, fix) in PCIE.items()},
 }

@@ -135,6 +135,6 @@ def _link_problems(wanted: Request, name: str, link: Interface) -> Iterator[Prob
 
 
 def is_ours(link: Interface) -> bool:
-    """Return whether an interface has classes of ours."""
+    """Return True if an interface has classes of ours."""
     root = link.shaped.root if link.shaped else None
     return root is not None and _is_ours({"kind": root.kind, "handle": root.handle})

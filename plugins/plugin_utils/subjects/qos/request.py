@@ -167,7 +167,7 @@ def _is_cgroup(path: str) -> bool:
 
 
 def _is_interface(name: str) -> bool:
-    """Return whether the kernel takes the name; white space and quotes would end a word of tc or nft."""
+    """Return True if the kernel takes the name; white space and quotes would end a word of tc or nft."""
     return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set("/:\"'\\ \t\n*#")
 
 

@@ -38,7 +38,7 @@ class Driver:
 
     @property
     def has_module(self) -> bool:
-        """Return whether the planned driver may bring the module."""
+        """Return True if the planned driver may bring the module."""
         return self.planned == "proprietary" and (not self.branch or version_of(self.branch) >= FIRST_WITH_MODULE)
 
 
@@ -83,7 +83,7 @@ def _owner(node: RdmaNode, interface: str) -> str | None:
 
 
 def wants_peermem(wanted: Request, node: RdmaNode, driver: Driver) -> bool:
-    """Return whether peer memory is the way: open kernel modules need none, and not every RDMA core takes clients."""
+    """Return True if peer memory is the way: open kernel modules need none, and not every RDMA core takes clients."""
     offered = node.gpudirect is not None and node.gpudirect.peermem.offered
     return wanted.peermem == "auto" and driver.has_module and bool(offered)
 

@@ -136,7 +136,7 @@ def problems(wanted: Request) -> Iterator[Problem]:
 
 
 def _is_mount_point(path: str) -> bool:
-    """Return whether a file system may be mounted there without hiding what belongs to the system."""
+    """Return True if a file system may be mounted there without hiding what belongs to the system."""
     parts = path.split("/")[1:]
     own = path.startswith("/") and normpath(path) == path and path.isprintable() and not path.startswith("//")
     return own and path != "/" and parts[0] not in CLOSED and path.strip("/") not in SYSTEM

@@ -54,7 +54,7 @@ def hosts_of(groups: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def concerned(known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the hosts that say what they have to do with Slurm; where nobody says anything, no host is even contacted."""
+    """Return the hosts that say what they have to do with Slurm; where none says anything, no host is even contacted."""
     return [name for name in hosts_of(groups) if (known.get(name) or {}).get(SWITCH)]
 
 
@@ -95,7 +95,7 @@ def comparisons(node: Node) -> list[Comparison]:
 
 
 def misfits(node: Node) -> Iterator[Problem]:
-    """Yield what the inventory lacks."""
+    """Yield the problems with what the inventory lacks."""
     return request_misfits(node.groups, node.variables)
 
 

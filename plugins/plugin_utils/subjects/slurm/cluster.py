@@ -150,7 +150,7 @@ def _confinement(cgroups: bool) -> dict[str, str]:
 
 
 def _cgroups(cluster: Cluster) -> dict[str, str]:
-    """Return what cgroup.conf says. A slurmd that cannot do without a plugin gets the one that is content with nothing mounted."""
+    """Return the text of cgroup.conf. A slurmd that cannot do without a plugin gets the one that is content with nothing mounted."""
     if cluster.wanted.cgroups:
         return {"ConstrainCores": "yes", "ConstrainDevices": "yes", "ConstrainRAMSpace": "yes"}
     return {"CgroupPlugin": "disabled" if versions.can(cluster.version, "no_cgroups") else "cgroup/v1"}

@@ -53,9 +53,9 @@ def _service(name: str, found: Mapping[str, Any]) -> Comparison:
 
 
 def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False) -> list[Comparison]:
-    """Return what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
+    """Return comparisons of what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
 
-    asked: None where nobody asked it, which verification does; gpus: of the node; wants_job: whether a job was to be run.
+    asked: None where it was not asked, which verification does; gpus: of the node; wants_job: whether a job was to be run.
     """
     if asked is None:
         return []
@@ -79,7 +79,7 @@ def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False) -
 
 
 def _job(job: Job | None, gpus: int) -> Comparison:
-    """Return what a job saw. None was run where the node is not idle: that is another check's, or other jobs run there."""
+    """Return comparisons of what a job saw. None was run where the node is not idle: that is another check's, or other jobs run there."""
     desired = f"a job that sees {gpus} GPU{'s' * (gpus != 1)}"
     if job is None:
         return compared(COMPONENT, "job", desired, None, None, Remedy.MEASURE, "job")
@@ -93,7 +93,7 @@ def _port(service: str, address: str, answers: bool) -> Comparison:
 
 
 def compare_refused(sentence: str) -> list[Comparison]:
-    """Return what differs on a node that cannot be described to Slurm."""
+    """Return the differences on a node that cannot be described to Slurm."""
     return [compared(COMPONENT, GRES, "as measured", sentence, False, Remedy.DECLARE, "gpus")]
 
 
@@ -103,7 +103,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unwanted(recorded: bool) -> list[Comparison]:
-    """Return what differs on a host that is not Slurm's: that it still has files for it."""
+    """Return the differences on a host that is not Slurm's: that it still has files for it."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, GRES, "as it was", "ours", Status.UNWANTED, Remedy.APPLY, "gpus")]

@@ -54,7 +54,7 @@ def decide_files(node: Node) -> Decision:
 
 
 def unfit(version: str, requests: Mapping[str, Request], models: Mapping[str, SlurmModel]) -> list[Problem]:
-    """Return what of the nodes this version of Slurm does not take."""
+    """Return the problems with nodes that this version of Slurm does not take."""
     found = _same_names(models)
     found += [one for name in models for one in _inabilities(version, requests[name], models[name])]
     return found + [
@@ -109,7 +109,7 @@ def _same_names(models: Mapping[str, SlurmModel]) -> list[Problem]:
 
 
 def _inabilities(version: str, wanted: Request, node: SlurmModel) -> Iterator[Problem]:
-    """Yield what this version of Slurm cannot do and is asked for."""
+    """Yield the requests that this version of Slurm cannot fulfil."""
     cut = any(len(one.files) > 1 for one in node.devices)
     asked = {
         "explicit_gpus": True,
@@ -124,12 +124,12 @@ def _inabilities(version: str, wanted: Request, node: SlurmModel) -> Iterator[Pr
 
 
 def _is_split(version: str, wanted: Request, node: SlurmModel) -> bool:
-    """Return whether slurmctld would refuse what its plugin detects on the node."""
+    """Return True if slurmctld would refuse what its plugin detects on the node."""
     return wanted.autodetect == "nvml" and node.splits and versions.can(version, "whole_sockets")
 
 
 def _notes(host: str, wanted: Request, measured: SlurmNode, version: str) -> Iterator[str]:
-    """Yield what is left to those who run the cluster."""
+    """Yield notes on the work that is left to those who run the cluster."""
     for file, parent in FILES.items():
         if not measured.included.get(file):
             yield NOT_INCLUDED.format(host=host, file=file, directory=wanted.directory, parent=parent)

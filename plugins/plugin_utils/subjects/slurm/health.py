@@ -50,13 +50,13 @@ COMMANDS = {
 
 
 def is_asked(variables: Mapping[str, Any]) -> bool:
-    """Return whether a node's health is watched, and its Slurm is to know."""
+    """Return True if a node's health is watched, and its Slurm is to know."""
     watched = str(variables.get("health_state")) == "present" and state_of(variables) in (EXTERNAL, PRESENT)
     return watched and boolean(given(variables)["slurm_health"], strict=False)
 
 
 def is_expected(node: Node) -> bool:
-    """Return whether a node has the programs: all nodes of a cluster have them where one of them asks, since slurm.conf is one for all."""
+    """Return True if a node has the programs: all nodes of a cluster have them where one of them asks, since slurm.conf is one for all."""
     state, known = state_of(node.variables), node.known
     others = [name for name in node.groups.get(NODES) or () if name in known and state_of(known[name]) == state]
     return is_asked(node.variables) or (state == PRESENT and any(is_asked(known[name]) for name in others))

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the role installs and writes on a host of a cluster of its own, and what of it goes again."""
+"""Packages and files of the role on a host of a cluster of its own, and their removal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEVICES = "nvidia-persistenced.service nvidia-fabricmanager.service"
 
 
 def shared(node: Node) -> dict[str, Any]:
-    """Return what every node has to know of the cluster: ``problems``, and without any ``address`` of its controller, the ``digest``
+    """Return the facts about the cluster that every node needs: ``problems``, and without any ``address`` of its controller, the ``digest``
     of what slurmd takes over as it starts, and ``checked``: whether health programs are named. It is the same for all, so that one host
     can ask for it.
     """
@@ -52,7 +52,7 @@ def shared(node: Node) -> dict[str, Any]:
 
 
 def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the role does on a host: ``problems``, and without any ``first``: files before the packages, ``packages``, ``files``,
+    """Return the work of the role on a host: ``problems``, and without any ``first``: files before the packages, ``packages``, ``files``,
     and ``services`` as {name, unit}. cluster: what shared returned.
     """
     found = [*problems(node.variables), *misfits(node.groups, node.variables)]
@@ -70,7 +70,7 @@ def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, Any]:
-    """Return what is done on the host of slurmctld."""
+    """Return the work on the host of slurmctld."""
     made = cluster_of(node, row, measured)
     if isinstance(made, list):
         return {"problems": made}
@@ -96,7 +96,7 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
 
 
 def compute_node(node: Node, row: Distribution, measured: SlurmNode, cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is done on a host of slurmd: no file of Slurm's, since slurmctld sends them all."""
+    """Return the work on a host of slurmd: no file of Slurm's, since slurmctld sends them all."""
     if cluster["problems"]:
         return {"problems": list(cluster["problems"])}
     address = cluster["address"]
@@ -146,7 +146,7 @@ def _names(cluster: Cluster) -> str:
 
 
 def _refused(name: str, variables: Mapping[str, Any], host: str, row: Distribution, cgroups: bool) -> list[Problem]:
-    """Return why a node cannot join the controller HOST, whose distribution is ROW."""
+    """Return the problems that keep a node from joining the controller HOST, whose distribution is ROW."""
     facts = variables.get("ansible_facts") or {}
     own = distribution_of(name, system_of(facts))
     if isinstance(own, Problem):
@@ -184,7 +184,7 @@ def _service(name: str) -> dict[str, str]:
 
 
 def removed(node: Node) -> dict[str, Any]:
-    """Return what goes with the role: services, packages that it brought, and files, last the record.
+    """Return the parts that go with the role: services, packages that it brought, and files, last the record.
 
     The accounting database, and with it the queue, stay unless the user says otherwise.
     """
@@ -237,12 +237,12 @@ def programs(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:
-    """Return whether the role has installed anything on a host that was measured."""
+    """Return True if the role has installed anything on a host that was measured."""
     return "slurm_installed" in ((facts.get("gpu_node_state") or {}).get("records") or ())
 
 
 def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str]) -> Problem | None:
-    """Return why there is no Slurm for a node, as far as its system tells; for the plan, before anything is touched."""
+    """Return the reason why there is no Slurm for a node, as far as its system tells; for the plan, before anything is touched."""
     if state_of(variables) != PRESENT:
         return None
     found = distribution_of(name, system)

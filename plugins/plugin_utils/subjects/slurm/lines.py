@@ -18,7 +18,7 @@ GRES, NODES = FILES
 
 
 def gres_texts(node: SlurmModel, autodetect: str) -> list[str]:
-    """Return what gres.conf says of a node, without its name. autodetect: none, or who else says it on the node: nvml or nvidia.
+    """Return the lines of gres.conf about a node, without its name. autodetect: none, or who else says it on the node: nvml or nvidia.
 
     AutoDetect=off keeps a setting for all nodes from turning what is said here into a check.
     """
@@ -38,7 +38,7 @@ def _device(one: Device) -> str:
 
 
 def node_texts(node: SlurmModel) -> list[str]:
-    """Return what slurm.conf says of a node, without its name."""
+    """Return the line of slurm.conf about a node, without its name."""
     counts = Counter(one.type for one in node.devices)
     words = {
         "NodeAddr": node.address,
@@ -54,7 +54,7 @@ def node_texts(node: SlurmModel) -> list[str]:
 
 
 def texts(node: SlurmModel, autodetect: str) -> dict[str, list[str]]:
-    """Return what each file says of a node, without its name."""
+    """Return the text of each file about a node, without its name."""
     return {GRES: gres_texts(node, autodetect), NODES: node_texts(node)}
 
 

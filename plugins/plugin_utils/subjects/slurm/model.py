@@ -79,7 +79,7 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
 
 
 def sockets_of(host: str, places: tuple[Place, ...], by_numa_node: bool) -> list[list[Place]]:
-    """Return what Slurm takes for sockets, in its order: packages, or NUMA nodes with SlurmdParameters=numa_node_as_socket.
+    """Return the sockets as Slurm counts them, in its order: packages, or NUMA nodes with SlurmdParameters=numa_node_as_socket.
 
     All have equally many cores and threads: Slurm divides (src/slurmd/common/xcpuinfo.c, xcpuinfo_hwloc_topo_get).
     """
@@ -105,7 +105,7 @@ def memory_of(kib: int, margin: int) -> int:
 def _devices(
     host: str, measured: SlurmNode, machine: GpuNode, sockets: list[list[Place]], wanted: Request
 ) -> Iterator[Device]:
-    """Yield what there is on the GPUs, in the order of NVML; one that is cut up and has no instance is of use to nobody."""
+    """Yield the instances and whole GPUs, in the order of NVML; a GPU that is cut up and has no instance is left out."""
     for gpu in machine.gpus:
         if not gpu.name or gpu.minor_number is None:
             raise ProblemError(Problem("slurm_no_device", gpu.label, {"host": host}))
@@ -131,7 +131,7 @@ def _instances(host: str, measured: SlurmNode, gpu: Gpu, cores: str) -> Iterator
 
 
 def _kind(host: str, gpu: Gpu, wanted: Request) -> str:
-    """Return what Slurm calls a GPU."""
+    """Return Slurm's name of a GPU."""
     return _word(host, wanted.types.get(str(gpu.name)) or type_name(str(gpu.name)))
 
 
@@ -162,7 +162,7 @@ def _is_near(gpu: Gpu, socket: list[Place]) -> bool:
 
 
 def _is_part(gpu: Gpu, sockets: list[list[Place]]) -> bool:
-    """Return whether a GPU's own processors are a part of a socket's."""
+    """Return True if a GPU's own processors are a part of a socket's."""
     own = members(gpu.cpu_affinity)
     return any(own and own < set().union(*(members(place.cpus) for place in socket)) for socket in sockets)
 
@@ -174,7 +174,7 @@ def links(gpu: Gpu, machine: GpuNode) -> str:
 
 
 def _features(host: str, machine: GpuNode, wanted: Request) -> Iterator[str]:
-    """Yield what jobs may ask for: models of GPUs, what joins them, and the branch of the driver."""
+    """Yield the features that jobs may ask for: models of GPUs, what joins them, and the branch of the driver."""
     for gpu in machine.gpus:
         yield _kind(host, gpu, wanted)
     kinds = {link.remote_type for gpu in machine.gpus for link in gpu.nvlinks if link.active}

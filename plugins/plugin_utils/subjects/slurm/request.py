@@ -88,7 +88,7 @@ class Request:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what is asked for a host; for variables without problems."""
+    """Return the request of a host; for variables without problems."""
     mine = given(variables)
     return Request(
         state=state_of(variables),
@@ -110,7 +110,7 @@ def request(variables: Mapping[str, Any]) -> Request:
 
 
 def state_of(variables: Mapping[str, Any]) -> str:
-    """Return whether a host is of a cluster that somebody else runs, of one that the role installs, or of none."""
+    """Return True if a host is of a cluster that others run, of one that the role installs, or of none."""
     return str(variables.get("slurm_state") or "absent")
 
 
@@ -126,12 +126,12 @@ def _lines(value: Any) -> list[str]:
 
 
 def is_node_name(name: str) -> bool:
-    """Return whether Slurm takes it for the name of one node."""
+    """Return True if Slurm takes it for the name of one node."""
     return bool(_NAME.fullmatch(name))
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with values that are set; no fact of a host is needed for it."""
+    """Yield the problems of values that are set; no fact of a host is needed for it."""
     mine = given(variables)
     for name, (form, example) in _FORMS.items():
         if not re.fullmatch(form, str(mine[name])):
@@ -162,7 +162,7 @@ def _line_problems(given_lines: Iterable[str]) -> Iterator[Problem]:
 
 
 def _unfit_for_ours(mine: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield values that only a cluster of somebody else can have."""
+    """Yield values that only a cluster of others can have."""
     for name in ("slurm_directory", "slurm_version", "slurm_node_name"):
         if mine[name] != DEFAULTS[name]:
             yield Problem("slurm_external_only", name)
@@ -171,12 +171,12 @@ def _unfit_for_ours(mine: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def type_name(name: str) -> str:
-    """Return what Slurm's plugins make of NVML's name of a GPU (src/plugins/gpu/common/gpu_common.c, underscorify_tolower)."""
+    """Return NVML's name of a GPU as Slurm's plugins spell it (src/plugins/gpu/common/gpu_common.c, underscorify_tolower)."""
     return name.lower().replace(" ", "_")
 
 
 def misfits(groups: Mapping[str, Iterable[str]], variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what the inventory lacks for a host that is of a cluster."""
+    """Yield the problems with what the inventory lacks for a host that is of a cluster."""
     state, controllers = state_of(variables), list(groups.get(CONTROLLERS) or ())
     if state in (EXTERNAL, PRESENT) and not controllers:
         yield Problem("slurm_no_controller", CONTROLLERS, {"state": state})

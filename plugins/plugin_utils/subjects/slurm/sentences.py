@@ -5,81 +5,143 @@
 
 from __future__ import annotations
 
+from ...problems.sentence import Sentence
+
 SENTENCES = {
-    "slurm_form": "{subject} is {value}; write it like {example}.",
-    "slurm_margin": "{subject} is {value}; set it to at most {most} percent.",
-    "slurm_no_word": "{subject} has {value}; a feature is one word of letters, digits and '_.+/-' that begins with a letter.",
-    "slurm_no_type": (
-        "slurm_gpu_types has {subject} for {name}; write a part of {reported}, which is what Slurm calls it, that begins with a letter."
+    "slurm_form": Sentence("{subject} is {value}", "write it like {example}"),
+    "slurm_margin": Sentence("{subject} is {value}", "set it to at most {most} percent"),
+    "slurm_no_word": Sentence(
+        "{subject} has {value}",
+        "a feature is one word of letters, digits and '_.+/-' that begins with a letter",
     ),
-    "slurm_no_controller": (
-        "slurm_state is {state}, but the inventory has no hosts in the group {subject}; list those there on which slurmctld runs."
+    "slurm_no_type": Sentence(
+        "slurm_gpu_types has {subject} for {name}",
+        "write a part of {reported}, which is what Slurm calls it, that begins with a letter",
     ),
-    "slurm_unknown_version": (
-        "It is not known which Slurm {subject} runs, since scontrol is not there; set slurm_version to that of slurmctld, such as '24.11'."
+    "slurm_no_controller": Sentence(
+        "slurm_state is {state}, but the inventory has no hosts in the group {subject}",
+        "list those there on which slurmctld runs",
     ),
-    "slurm_not_configured": (
-        "{subject} has no {directory}/slurm.conf; set slurm_directory to where that file is, or take the host out of group controllers."
+    "slurm_unknown_version": Sentence(
+        "It is not known which Slurm {subject} runs, since scontrol is not there",
+        "set slurm_version to that of slurmctld, such as '24.11'",
     ),
-    "slurm_cannot": "Slurm {subject} does not have {meaning}, which came with {since}; update Slurm, or do not ask for it.",
-    "slurm_unmeasured": (
-        "{subject}: not measured in this run, and Slurm would lose what the files no longer name; run without --limit, make them "
-        "reachable, or set slurm_state: absent for them."
+    "slurm_not_configured": Sentence(
+        "{subject} has no {directory}/slurm.conf",
+        "set slurm_directory to where that file is, or take the host out of group controllers",
     ),
-    "slurm_no_nodes": "No host of group gpu_nodes has slurm_state: {state}, so the files of {subject} would name none; set it for the nodes, too.",
-    "slurm_no_packages": (
-        "There is no Slurm for {subject}: the role installs that of {known}, not of {system}; install Slurm yourself and set "
-        "slurm_state: external."
+    "slurm_cannot": Sentence(
+        "Slurm {subject} does not have {meaning}, which came with {since}",
+        "update Slurm, or do not ask for it",
     ),
-    "slurm_two_controllers": (
-        "slurm_state: present is for one controller, and group {subject} has {hosts}; leave one, or set slurm_state: external for a cluster "
-        "that you run yourself."
+    "slurm_unmeasured": Sentence(
+        "{subject}: not measured in this run, and Slurm would lose what the files no longer name",
+        "run without --limit, make them reachable, or set slurm_state: absent for them",
     ),
-    "slurm_controller_is_node": (
-        "{subject} is in groups controllers and gpu_nodes, which slurm_state: present does not support; take another host as controller, "
-        "or set slurm_state: external."
+    "slurm_no_nodes": Sentence(
+        "No host of group gpu_nodes has slurm_state: {state}, so the files of {subject} would name none",
+        "set it for the nodes, too",
     ),
-    "slurm_foreign": (
-        "{subject} has a {directory}/slurm.conf that this role did not write; set slurm_state: external to describe the nodes to that "
-        "cluster, or remove the file."
+    "slurm_no_packages": Sentence(
+        "There is no Slurm for {subject}: the role installs that of {known}, not of {system}",
+        "install Slurm yourself and set slurm_state: external",
     ),
-    "slurm_no_address": "The address of {subject} is not known; set gpu_cluster_address.",
-    "slurm_old_release": (
-        "{subject} has Slurm {node}, which slurmctld {controller} of {host} does not take; upgrade the older of both, or set slurm_state: absent for the node."
+    "slurm_two_controllers": Sentence(
+        "slurm_state: present is for one controller, and group {subject} has {hosts}",
+        "leave one, or set slurm_state: external for a cluster that you run yourself",
     ),
-    "slurm_no_cgroups": (
-        "The kernel of {subject} does not give cgroups the controllers cpu, cpuset and memory; set slurm_cgroups: false for all hosts, with which "
-        "jobs are not confined to their GPUs, or repair that."
+    "slurm_controller_is_node": Sentence(
+        "{subject} is in groups controllers and gpu_nodes, which slurm_state: present does not support",
+        "take another host as controller, or set slurm_state: external",
     ),
-    "slurm_not_ready": (
-        "Slurm's controller {subject} was not set up in this run; make it reachable, run without --limit, and set slurm_state: present for it, too."
+    "slurm_foreign": Sentence(
+        "{subject} has a {directory}/slurm.conf that this role did not write",
+        "set slurm_state: external to describe the nodes to that cluster, or remove the file",
     ),
-    "slurm_no_line": "slurm_extra_lines has {value!r}; write each as Key=Value, without comments and continuations.",
-    "slurm_written_key": "slurm_extra_lines has {subject}, which the role writes itself; remove that line, or set slurm_state: external.",
-    "slurm_external_only": "{subject} is for slurm_state: external; remove it, since the distribution's Slurm decides that.",
-    "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
-    "slurm_no_switch": "{subject}: not at a switch, while other nodes have slurm_switch, and jobs could not have them together; set it for them, too.",
-    "slurm_switch_above": "slurm_switch is {subject} for a node, and other switches are below that one; name the switch below it that the node is at.",
-    "slurm_switch_root": "slurm_switch is {subject}, and 'root' is what the role calls the uppermost switch; take another name.",
-    "slurm_same_name": "{nodes} are all called {subject} by Slurm; set slurm_node_name for them.",
-    "slurm_no_node_name": "{subject} is called '{name}', which Slurm does not take for a node; set slurm_node_name.",
-    "slurm_other_name": (
-        "{subject} calls itself '{name}', and Slurm would have to know it as '{expected}'; give it that host name, or set slurm_node_name of this "
-        "host to the one that it has."
+    "slurm_no_address": Sentence("The address of {subject} is not known", "set gpu_cluster_address"),
+    "slurm_old_release": Sentence(
+        "{subject} has Slurm {node}, which slurmctld {controller} of {host} does not take",
+        "upgrade the older of both, or set slurm_state: absent for the node",
     ),
-    "slurm_no_processors": "The kernel of {subject} does not show the topology of its processors; set slurm_state: absent for it.",
-    "slurm_no_memory": "The kernel of {subject} does not show how much memory there is; set slurm_state: absent for it.",
-    "slurm_uneven": (
-        "The sockets of {subject} do not have equally many cores and threads, which Slurm requires; switch all processors on, or set "
-        "slurm_numa_node_as_socket to the other value."
+    "slurm_no_cgroups": Sentence(
+        "The kernel of {subject} does not give cgroups the controllers cpu, cpuset and memory",
+        "set slurm_cgroups: false for all hosts, with which jobs are not confined to their GPUs, or repair that",
     ),
-    "slurm_no_device": "{subject} of {host} has no device file, since no driver has it; repair that, or set slurm_state: absent for the node.",
-    "slurm_no_instance": "{instance} on {subject} of {host} has no device files of its own; create the MIG instance again.",
-    "slurm_no_profile": "The driver does not name the profile of {instance} on {subject} of {host}; update the driver.",
-    "slurm_split_socket": (
-        "The GPUs of {subject} are near a part of a socket, and Slurm 24.11 and newer refuses a node of which it detects that; set "
-        "slurm_autodetect: none, or slurm_numa_node_as_socket: true and SlurmdParameters=numa_node_as_socket in slurm.conf."
+    "slurm_not_ready": Sentence(
+        "Slurm's controller {subject} was not set up in this run",
+        "make it reachable, run without --limit, and set slurm_state: present for it, too",
     ),
-    "slurm_undetected_instances": "{subject} has MIG instances, which AutoDetect=nvidia does not find; set slurm_autodetect to none or nvml.",
-    "slurm_unfit_type": "A GPU of {host} is called {subject}, which Slurm cannot take for a type; name a part of it in slurm_gpu_types.",
+    "slurm_no_line": Sentence(
+        "slurm_extra_lines has {value!r}",
+        "write each as Key=Value, without comments and continuations",
+    ),
+    "slurm_written_key": Sentence(
+        "slurm_extra_lines has {subject}, which the role writes itself",
+        "remove that line, or set slurm_state: external",
+    ),
+    "slurm_external_only": Sentence(
+        "{subject} is for slurm_state: external",
+        "remove it, since the distribution's Slurm decides that",
+    ),
+    "slurm_no_plugin": Sentence(
+        "{subject} is nvml, whose plugin is not among the packages of the role",
+        "set it to none or nvidia",
+    ),
+    "slurm_no_switch": Sentence(
+        "{subject}: not at a switch, while other nodes have slurm_switch, and jobs could not have them together",
+        "set it for them, too",
+    ),
+    "slurm_switch_above": Sentence(
+        "slurm_switch is {subject} for a node, and other switches are below that one",
+        "name the switch below it that the node is at",
+    ),
+    "slurm_switch_root": Sentence(
+        "slurm_switch is {subject}, and 'root' is what the role calls the uppermost switch", "take another name"
+    ),
+    "slurm_same_name": Sentence("{nodes} are all called {subject} by Slurm", "set slurm_node_name for them"),
+    "slurm_no_node_name": Sentence(
+        "{subject} is called '{name}', which Slurm does not take for a node",
+        "set slurm_node_name",
+    ),
+    "slurm_other_name": Sentence(
+        "{subject} calls itself '{name}', and Slurm would have to know it as '{expected}'",
+        "give it that host name, or set slurm_node_name of this host to the one that it has",
+    ),
+    "slurm_no_processors": Sentence(
+        "The kernel of {subject} does not show the topology of its processors",
+        "set slurm_state: absent for it",
+    ),
+    "slurm_no_memory": Sentence(
+        "The kernel of {subject} does not show how much memory there is",
+        "set slurm_state: absent for it",
+    ),
+    "slurm_uneven": Sentence(
+        "The sockets of {subject} do not have equally many cores and threads, which Slurm requires",
+        "switch all processors on, or set slurm_numa_node_as_socket to the other value",
+    ),
+    "slurm_no_device": Sentence(
+        "{subject} of {host} has no device file, since no driver has it",
+        "repair that, or set slurm_state: absent for the node",
+    ),
+    "slurm_no_instance": Sentence(
+        "{instance} on {subject} of {host} has no device files of its own",
+        "create the MIG instance again",
+    ),
+    "slurm_no_profile": Sentence(
+        "The driver does not name the profile of {instance} on {subject} of {host}",
+        "update the driver",
+    ),
+    "slurm_split_socket": Sentence(
+        "The GPUs of {subject} are near a part of a socket, and Slurm 24.11 and newer refuses a node of which it detects that",
+        "set slurm_autodetect: none, or slurm_numa_node_as_socket: true and SlurmdParameters=numa_node_as_socket in "
+        "slurm.conf",
+    ),
+    "slurm_undetected_instances": Sentence(
+        "{subject} has MIG instances, which AutoDetect=nvidia does not find",
+        "set slurm_autodetect to none or nvml",
+    ),
+    "slurm_unfit_type": Sentence(
+        "A GPU of {host} is called {subject}, which Slurm cannot take for a type",
+        "name a part of it in slurm_gpu_types",
+    ),
 }

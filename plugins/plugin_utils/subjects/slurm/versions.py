@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single versions of Slurm can do: data/slurm/abilities.yml."""
+"""The abilities of single versions of Slurm: data/slurm/abilities.yml."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load() -> dict[str, Ability]:
 
 
 def can(version: str, ability: str) -> bool:
-    """Return whether a version such as 24.11.5 has an ability."""
+    """Return True if a version such as 24.11.5 has an ability."""
     return _numbers(version) >= _numbers(load()[ability].since)
 
 

@@ -53,7 +53,7 @@ class RefusedRow:
     value: str = ""
 
     def matches(self, kind: str, name: str, value: str = "") -> bool:
-        """Return whether this is about a key and its value, or about an argument."""
+        """Return True if this is about a key and its value, or about an argument."""
         if kind != self.kind or not re.fullmatch(self.name, name):
             return False
         return not self.value or bool(re.fullmatch(self.value, value))

@@ -25,7 +25,7 @@ FULL = torch.float32
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train. compiles: whether torch.compile is tried; it is kept where it is faster."""
+    """The way to train. compiles: whether torch.compile is tried; it is kept where it is faster."""
 
     name: str
     batch: int

@@ -29,7 +29,7 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
             subject = Subject(operation, "GB/s", place.device.type, None, {"bytes": size, "ranks": place.world_size})
             if not place.is_joined:
                 yield subject.not_measured(
-                    "one_rank", "One rank has nobody to exchange with; start several with torchrun."
+                    "one_rank", "One rank has no other to exchange with; start several with torchrun."
                 )
                 continue
             # Parts of equal size: the rest is not gathered.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one device does alone: matrix products per precision, and copies within its memory."""
+"""Work of one device alone: matrix products per precision, and copies within its memory."""
 
 from __future__ import annotations
 

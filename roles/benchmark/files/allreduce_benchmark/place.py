@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a rank runs: its device, and what it exchanges with the other ranks in addition to the measurements."""
+"""The place of a rank: its device, and what it exchanges with the other ranks in addition to the measurements."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Place:
 
     @property
     def is_joined(self) -> bool:
-        """Whether there are other ranks."""
+        """Return True if there are other ranks."""
         return self.world_size > 1
 
     def synchronize(self) -> None:

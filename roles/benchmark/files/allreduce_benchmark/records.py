@@ -15,7 +15,7 @@ Record = Dict[str, Any]  # noqa: UP006
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be measured. device: cuda or cpu; rank: None where all ranks measure together; case: what tells it from its like."""
+    """A measurement to make. device: cuda or cpu; rank: None where all ranks measure together; case: what tells it from its like."""
 
     name: str
     unit: str

@@ -54,6 +54,15 @@ def test_a_conflict_fails_with_the_whole_answer():
         resolve(gpus=["A40"], request={"driver": "535", "pytorch": "2.15.0"})
 
 
+def test_a_conflict_is_shown_as_what_why_and_what_to_do(capsys):
+    with pytest.raises(AnsibleError):
+        resolve(gpus=["A40"], request={"driver": "535", "pytorch": "2.15.0"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "error: driver 535 and pytorch 2.15.0 do not fit together."
+    assert [line.split(":")[0] for line in lines if ": " in line[:8]] == ["error", "  why", "  fix", "error", "  fix"]
+    assert max(map(len, lines)) <= 80
+
+
 def test_a_conflict_is_reported_when_asked_for():
     result = resolve(gpus=["A40"], request={"driver": "535", "pytorch": "2.15.0"}, on_conflict="report", publish=True)
     assert result["stack"] is None

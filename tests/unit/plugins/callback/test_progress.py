@@ -51,7 +51,7 @@ def run(tmp_path):
 
 
 def status(rows, *hosts):
-    """Return whether the last rows are those of these hosts, with time and task."""
+    """Return True if the last rows are those of these hosts, with time and task."""
     last = rows[len(rows) - len(hosts) :]
     return [re.sub(r"  \d+s  ", " ", row) for row in last] == [f"{host} Build the module" for host in hosts]
 
@@ -79,8 +79,18 @@ def test_ansible_s_own_output_is_complete(run):
     assert sorted(line.rstrip(" *") for line in terminal.lines()) == sorted(expected)
 
 
+def test_lines_without_a_terminal_after_silence(run, monkeypatch):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    result = run([{"name": "Wait", "ansible.builtin.raw": "sleep 3"}], terminal=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    told = [line for line in result.stdout.splitlines() if line.endswith("  Wait")]
+    assert {line.split("  ")[0] for line in told} == set(HOSTS)
+    assert all(re.fullmatch(r"gpu-[12]  [1-9]s  Wait", line) for line in told)
+    assert result.stdout.index("TASK [Wait]") < result.stdout.index(told[0]) < result.stdout.index("PLAY RECAP")
+
+
 @pytest.mark.parametrize("options", [{"terminal": False}, {"term": "dumb"}])
-def test_nothing_without_a_terminal(run, options):
+def test_nothing_without_a_terminal_before(run, options):
     result = run([{"name": "Wait", "ansible.builtin.raw": "sleep 1"}], **options)
     if options.get("terminal", True):
         assert result.finish() == 0

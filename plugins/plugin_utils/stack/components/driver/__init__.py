@@ -162,7 +162,7 @@ def _result(tables: Tables, question: Question, host: Beside) -> Part:
 
 
 def _repository(question: Question, one: Driver) -> bool:
-    """Return whether something comes from NVIDIA's repository; its installer brings the driver alone."""
+    """Return True if something comes from NVIDIA's repository; its installer brings the driver alone."""
     source = one.row["source"]
     return source == "nvidia" or (source == "runfile" and bool(question.fabric))
 

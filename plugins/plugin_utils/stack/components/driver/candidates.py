@@ -85,7 +85,7 @@ def _distribution_drivers(tables: Tables, question: Question) -> list[Driver]:
 
 
 def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
-    """Return whether a row of the archives is about this distribution."""
+    """Return True if a row of the archives is about this distribution."""
     return (row["id"], row["version"]) == (os["id"], os["version"])
 
 
@@ -118,7 +118,7 @@ def _unseen(question: Question, row: ArchiveRow, branch: BranchRow, found: list[
 
 
 def _is_release_of(branch: int, constraint: str) -> bool:
-    """Return whether a constraint is written as the number of one release of a branch; a version of its packages is not."""
+    """Return True if a constraint is written as the number of one release of a branch; a version of its packages is not."""
     return RELEASE.fullmatch(constraint) is not None and starts_with(constraint, str(branch))
 
 

@@ -13,7 +13,7 @@ from .row import KERNELS, Driver, KernelRow
 
 
 def is_limited(tables: Tables, release: str) -> bool:
-    """Return whether some driver does not build on a kernel: all others are one and the same to the resolver."""
+    """Return True if some driver does not build on a kernel: all others are one and the same to the resolver."""
     return any(_concerns(row, release) for row in tables.rows(KERNELS))
 
 

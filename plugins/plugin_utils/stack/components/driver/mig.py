@@ -89,5 +89,5 @@ def _row(tables: Tables, model: str) -> MigRow | None:
 
 
 def _may(row: GpuRow) -> bool:
-    """Return whether a GPU that only the PCI ID database knows is of a generation that may be partitioned."""
+    """Return True if a GPU that only the PCI ID database knows is of a generation that may be partitioned."""
     return "chip" in row and at_least(row["compute_capability"], FIRST)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which packages, from which repository, bring a chosen driver. A version may be an fnmatch pattern, or None for any."""
+"""The packages and the repository that bring a chosen driver. A version may be an fnmatch pattern, or None for any."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a candidate of the driver holds."""
+"""The record of a candidate of the driver."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ArchiveRow(TypedDict):
 
 
 class DriverPackagesRow(TypedDict):
-    """How NVIDIA packages the branches from first to last."""
+    """NVIDIA's packages of the branches from first to last."""
 
     naming: Naming
     first: int
@@ -109,7 +109,7 @@ PACKAGES = Subject("driver_packages", DriverPackagesRow, DriverPackages)
 
 
 class Origin(TypedDict):
-    """Where a version of a driver was seen; archive, suite and moves of one in a distribution's archive.
+    """The place where a version of a driver was seen; archive, suite and moves of one in a distribution's archive.
 
     moves: whether the archive replaces this version by the next. known: False for a version that no table has.
     """

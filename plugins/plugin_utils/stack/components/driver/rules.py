@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which GPUs, distributions, architectures and kernels a driver is for."""
+"""The GPUs, distributions, architectures and kernels that a driver supports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Horovod is compiled in an environment: from which source, with which flags and tools, and what it then has."""
+"""The compilation of Horovod in an environment: from which source, with which flags and tools, and what it then has."""
 
 from __future__ import annotations
 

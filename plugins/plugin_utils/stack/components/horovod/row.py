@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a candidate of Horovod holds."""
+"""The record of a candidate of Horovod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...tables import Subject
 
 
 class SourceArchive(TypedDict):
-    """What the package index has of a release without wheels; standard_files: which of it set the C++ standard."""
+    """The source of a release without wheels in the package index; standard_files: which of it set the C++ standard."""
 
     file: str
     sha256: str
@@ -44,7 +44,7 @@ class CxxStandard(TypedDict):
 
 
 class BuildPackages(TypedDict):
-    """What compiles, by package manager; headers: what the name of an interpreter's package ends in that has its headers."""
+    """The packages that compile, by package manager; headers: what the name of an interpreter's package ends in that has its headers."""
 
     names: list[str]
     headers: str

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Horovod can be compiled for, with which compiler, and over which libraries."""
+"""The frameworks, compilers and libraries that Horovod can be compiled for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a candidate of PyTorch holds: a build of a release."""
+"""The record of a candidate of PyTorch: a build of a release."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ def pins_reason(torch: Torch, wanted: Mapping[Library, str], name: str) -> str |
 
 
 def takes_numpy_2(tables: Tables, torch: Torch) -> bool:
-    """Return whether the wheels of a release are compiled for NumPy 2; what its metadata says of NumPy is nothing."""
+    """Return True if the wheels of a release are compiled for NumPy 2; what its metadata says of NumPy is nothing."""
     return at_least(torch.version, tables.beside(TORCH)["numpy_2_first"])
 
 
 def numpy_reason(tables: Tables, torch: Torch, wanted: str, name: str) -> str | None:
-    """Return the reason why what needs this range of NumPy does not go beside a PyTorch."""
+    """Return the reason why what needs this range of NumPy does not go with a PyTorch."""
     if takes_numpy_2(tables, torch) or meet("<2", wanted):
         return None
     return f"PyTorch {torch.version} is compiled for NumPy 1, {name} needs NumPy {wanted}"
 
 
 def bundled(torch: Torch) -> bool:
-    """Return whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
+    """Return True if the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
     return torch.variant == "cu118" and not at_least(torch.version, "2.1") or not at_least(torch.version, "1.13")

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Pythons, drivers, GPUs and architectures a build of PyTorch is for."""
+"""The Pythons, drivers, GPUs and architectures that a build of PyTorch supports."""
 
 from __future__ import annotations
 

@@ -259,8 +259,8 @@ def test_what_is_no_public_key_is_refused_and_not_repeated(content, which):
     hostvars = {"gpu-1": {**variables(), "__cluster_ssh_keys": had}}
     found = ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])
     assert found["left_out"] == {
-        "gpu-1": "The public key of the user on gpu-1 (id_ed25519.pub) is not one that OpenSSH writes; "
-        "remove it together with its private key, and the next run makes a new pair."
+        "gpu-1": "The public key of the user on gpu-1 (id_ed25519.pub) is not a valid OpenSSH public key; "
+        "delete the key pair there; the next run generates a new one."
     }
     assert found["nodes"] == [] and not set(content.decode("utf-8", "replace").split()) & set(str(found).split())
 

@@ -52,7 +52,7 @@ def work(stack, state):
 
 
 def _is_released(plan, observed):
-    """Return whether a role would hold packages that are there; where none has run yet, all that comes later."""
+    """Return True if a role would hold packages that are there; where none has run yet, all that comes later."""
     there = named(plan.held, observed.packages or {})
     return bool(there) and observed.has_run and not is_held(plan, observed)
 

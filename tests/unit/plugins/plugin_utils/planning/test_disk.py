@@ -17,23 +17,27 @@ REQUEST = request_digest(parse(Environment, STACK["environments"][0]), parse(Sys
 MAIN = {"lock": {"request": REQUEST, "packages": {}}}
 
 
+def shortage(stack, state):
+    return [one.line for one in disk_shortage(stack, state)]
+
+
 def test_enough_room():
-    assert disk_shortage(STACK, {"disk_free_mib": {"/": 5000, "/opt": 5001}}) == []
+    assert shortage(STACK, {"disk_free_mib": {"/": 5000, "/opt": 5001}}) == []
 
 
 def test_nothing_known():
-    assert disk_shortage(STACK, {}) == []
+    assert shortage(STACK, {}) == []
 
 
 def test_each_file_system_that_is_too_small_is_named():
-    found = disk_shortage(STACK, {"disk_free_mib": {"/": 100, "/opt": 200}})
+    found = shortage(STACK, {"disk_free_mib": {"/": 100, "/opt": 200}})
     assert len(found) == 2
     assert found[0].startswith("100 MiB are free under /, but about 1.5 GiB are needed for driver;")
     assert "200 MiB are free under /opt" in found[1] and "needed for environment main;" in found[1]
 
 
 def test_directories_of_one_file_system_are_added_up():
-    found = disk_shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
+    found = shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
     assert found[0].startswith(
         "1.9 GiB are free under / and /opt, but about 3.0 GiB are needed for driver, environment main;"
     )
@@ -45,14 +49,14 @@ def test_what_is_installed_needs_no_room():
         "driver": {"installed": "535.261.03"},
         "environments": {"main": MAIN},
     }
-    assert disk_shortage(STACK, state) == []
+    assert shortage(STACK, state) == []
 
 
 def test_environments_are_known_by_their_name_and_not_by_the_text():
     parts = [{**part, "part": "some words"} for part in STACK["disk_mib"]]
     state = {"disk_free_mib": {"/": 1}, "driver": {"installed": "535.261.03"}, "environments": {"main": MAIN}}
-    assert disk_shortage({**STACK, "disk_mib": parts}, state) == []
-    assert disk_shortage({**STACK, "disk_mib": parts}, {**state, "environments": {"other": MAIN}}) != []
+    assert shortage({**STACK, "disk_mib": parts}, state) == []
+    assert shortage({**STACK, "disk_mib": parts}, {**state, "environments": {"other": MAIN}}) != []
 
 
 def test_a_stack_locked_by_an_older_collection_is_judged_by_its_text():
@@ -60,19 +64,19 @@ def test_a_stack_locked_by_an_older_collection_is_judged_by_its_text():
     parts = [{key: part[key] for key in ("part", "directory", "mib")} for part in STACK["disk_mib"]]
     older = {**STACK, "disk_mib": [*parts, {"part": "cuda", "directory": "/", "mib": 9000}]}
     state = {"disk_free_mib": {"/": 9000}, "driver": {"installed": "535.261.03"}, "environments": {"main": MAIN}}
-    assert disk_shortage(older, state) == []
-    (found,) = disk_shortage(older, {**state, "environments": {}})
+    assert shortage(older, state) == []
+    (found,) = shortage(older, {**state, "environments": {}})
     assert "needed for environment main, cuda;" in found
 
 
 @pytest.mark.parametrize("found", [{}, {"lock": {"request": "0" * 16, "packages": {}}}], ids=["no lock", "another"])
 def test_an_environment_that_is_replaced_needs_room_beside_the_old_one(found):
     state = {"disk_free_mib": {"/": 1}, "driver": {"installed": "535.261.03"}, "environments": {"main": found}}
-    (said,) = disk_shortage(STACK, state)
+    (said,) = shortage(STACK, state)
     assert said.startswith("1 MiB are free under /opt, but about") and "needed for environment main;" in said
     kept = {"directory": ".main-0123456789ab", "name": "main", "request": REQUEST}
-    assert disk_shortage(STACK, {**state, "environments_kept": [kept]}) == []
-    assert disk_shortage(STACK, {**state, "environments_kept": [{**kept, "name": "other"}]}) != []
+    assert shortage(STACK, {**state, "environments_kept": [kept]}) == []
+    assert shortage(STACK, {**state, "environments_kept": [{**kept, "name": "other"}]}) != []
 
 
 ENVIRONMENTS, CACHE = "/opt/allreduce/envs", "/opt/allreduce/cache"
@@ -91,10 +95,10 @@ DRIVER_INSTALLED = {"driver": {"installed": "535.261.03"}}
     ],
 )
 def test_the_file_systems_that_environments_fill_are_those_that_count(free, where):
-    found = disk_shortage(STACK, {"disk_free_mib": free, **DRIVER_INSTALLED})
+    found = shortage(STACK, {"disk_free_mib": free, **DRIVER_INSTALLED})
     assert [text.split(", but")[0] for text in found] == ([f"57 MiB are free under {where}"] if where else [])
 
 
 def test_room_is_told_in_units_that_people_read():
-    (found,) = disk_shortage(STACK, {"disk_free_mib": {"/": 9000, "/opt": 1499}, **DRIVER_INSTALLED})
+    (found,) = shortage(STACK, {"disk_free_mib": {"/": 9000, "/opt": 1499}, **DRIVER_INSTALLED})
     assert found.startswith("1.4 GiB are free under /opt, but about 1.5 GiB are needed for environment main;")

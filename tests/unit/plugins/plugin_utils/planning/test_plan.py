@@ -60,7 +60,7 @@ def test_a_profile_and_a_constraint_over_it():
         ({"gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}, "needs driver 580.65.06 or newer", True),
         ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
         ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
-        ({"gpu_stack_request": {"pytorch": 2.10}}, "is the number 2.1 to YAML, as 2.10 would be", False),
+        ({"gpu_stack_request": {"pytorch": 2.10}}, "as the number 2.1; quote the version: '2.1' or '2.10'", False),
         ({"gpu_stack_host": {}}, "No operating system is given", False),
         (
             {"python_env_python": "uv"},
@@ -130,7 +130,7 @@ def test_a_host_that_would_load_no_driver_is_told(variables, obstacles):
         ("rocky 9", {}, []),
         ("rocky 9", {"monitoring_state": "present"}, ["b: Neither rocky 9 nor EPEL has Prometheus"]),
         ("rocky 9", {"monitoring_state": "present", "monitoring_repository": {"url": "https://x.example.org"}}, []),
-        ("ubuntu 20.04", {"monitoring_state": "present"}, ["b: There is no monitoring for ubuntu 20.04: its node"]),
+        ("ubuntu 20.04", {"monitoring_state": "present"}, ["b: There is no monitoring for ubuntu 20.04 (its node"]),
         ("ubuntu 20.04", {"slurm_state": "present"}, ["b: There is no Slurm for b: the role installs that of De"]),
         ("ubuntu 20.04", {"slurm_state": "external"}, []),
         ("debian 12", {"monitoring_state": "present"}, []),

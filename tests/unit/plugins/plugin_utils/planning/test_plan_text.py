@@ -32,13 +32,27 @@ def test_what_is_refused_comes_last_with_why_and_what_works():
     lines = table(HOSTS)
     block = lines[lines.index("1 host, refused: gpu-3") :]
     assert block[1:3] == ["system         ubuntu 22.04", "GPUs           8 x NVIDIA A100-SXM4-80GB"]
-    assert block[3].startswith("conflict       driver 535, pytorch 2.15.0: ")
+    assert block[3] == "conflict       driver 535 and pytorch 2.15.0 do not fit together"
+    why, fix = (next(number for number, line in enumerate(block) if line.startswith(one)) for one in ("why  ", "fix  "))
+    assert "needs driver 580.65.06 or newer" in " ".join(map(str.strip, block[why:fix]))
+    assert block[fix].startswith("fix            set driver to ")
     assert any(line.startswith("suggestion     ") for line in block)
 
 
 def test_lines_fit_a_terminal_of_80_columns():
     many = {f"gpu-{number:04}": BOX for number in range(1000)}
     assert all(len(line) <= 72 for line in table({**many, **HOSTS}))
+
+
+def test_what_prevents_a_plan_comes_last_with_what_to_do():
+    facts = {
+        "distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64",
+        "gpu_node_state": {"disk_free_mib": {"/": 99000, "/opt": 20}},
+    }  # fmt: skip
+    obstacle, needed, fix = table({"gpu-1": {"ansible_facts": facts}})[-3:]
+    assert obstacle.startswith("obstacle       gpu-1: 20 MiB are free under /opt, but about ")
+    assert needed.strip() == "needed for environment main"
+    assert fix == "fix            free some space or put a larger disk there"
 
 
 def test_what_is_shown():

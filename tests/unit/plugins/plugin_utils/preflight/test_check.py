@@ -91,7 +91,7 @@ def test_a_place_of_the_interpreter_passes(value):
         (
             "aws_ofi_nccl",
             "key_of_others",
-            "for which the plan has no version; leave it out: the AWS OFI plugin of NCCL is released",
+            "for which the plan has no version (the AWS OFI plugin of NCCL is released",
         ),
         ("drivr", "misspelt_key", "is not a known key; did you mean driver?"),
         ("slurm", "unknown_key", "is not a known key; choose from driver."),
@@ -113,18 +113,18 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
 @pytest.mark.parametrize(
     ("declaration", "words"),
     [
-        ({"power_limit_watts": "lots"}, "power_limit_watts is 'lots'; give a number of watts, or default; "),
+        ({"power_limit_watts": "lots"}, "power_limit_watts is 'lots'; give a number of watts, or default); "),
         ([{"ecc": True}, {"mig": True}], "There is no setting mig; choose from ecc, mig_mode,"),
         (
             {"application_clocks": {"memory": 1215}},
             "application_clocks is {'memory': 1215}; give {memory: MHz, graphics: MHz}",
         ),
-        ("everything", "The declaration is 'everything'; give a list of dictionaries; "),
+        ("everything", "The declaration is 'everything'; give a list of dictionaries); "),
     ],
 )
 def test_gpu_settings_that_cannot_be_meant_are_refused_before_a_node_is_touched(declaration, words):
     (problem,), _warnings = all_problems(world({"gpu-1": {"gpu_settings_declaration": declaration}}), ROLES, as_written)
-    assert describe(problem).startswith(f"gpu_settings_declaration (set for host gpu-1) cannot be applied: {words}")
+    assert describe(problem).startswith(f"gpu_settings_declaration (set for host gpu-1) cannot be applied ({words}")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.utils.display import Display
 from ansible_collections.allreduce.gpu.plugins.action import preflight
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.controller import (
     controller_problems,
@@ -79,5 +80,6 @@ def test_nothing_is_read_under_a_release_that_is_refused(monkeypatch):
     monkeypatch.setattr(preflight, "ansible_version", "2.18.0")
     monkeypatch.setattr(preflight.ActionBase, "run", lambda *_: {})
     action = object.__new__(preflight.ActionModule)
+    action._display = Display()
     result = action.run(task_vars={})
     assert result["failed"] and [one["code"] for one in result["problems"]] == ["unsafe_core"]

@@ -20,9 +20,10 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences i
 
 
 @pytest.mark.parametrize("code", SENTENCES)
-def test_a_sentence_ends_and_says_what_to_do(code):
-    assert SENTENCES[code].endswith((".", "?"))
-    assert ";" in SENTENCES[code], "a fact, then what to set instead"
+def test_a_sentence_says_what_to_do_and_full_stops_are_added(code):
+    what, fix, why = SENTENCES[code]
+    assert what and fix, "a fact, then what to set instead"
+    assert not [part for part in (what, fix, why) if part.endswith((".", ";"))]
 
 
 @pytest.mark.parametrize(

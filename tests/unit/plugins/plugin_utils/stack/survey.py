@@ -114,7 +114,7 @@ def changed(question, changes):
 
 
 def resolves(question):
-    """Return whether there is a stack, and one that the independent checker accepts."""
+    """Return True if there is a stack, and one that the independent checker accepts."""
     try:
         found = resolve(question)["stack"]
     except InputError:
@@ -175,7 +175,7 @@ def _changes_as_text(conflict):
 
 
 def possible(question, name):
-    """Return whether the host could have any version of a component, were nothing else asked for: each is tried.
+    """Return True if the host could have any version of a component, were nothing else asked for: each is tried.
 
     On hosts with GPUs a build for CPUs is not what was asked for. What is compiled beside a framework may have any of them.
     """

@@ -124,7 +124,7 @@ def tag_of(environment):
 
 
 def broken(stack, name, constraint):
-    """Return whether a stack is not what a constraint asks for."""
+    """Return True if a stack is not what a constraint asks for."""
     environments = stack["environments"]
     if constraint == "none":
         return any(name in one["frameworks"] for one in environments)
@@ -149,7 +149,7 @@ def broken(stack, name, constraint):
 
 
 def broken_interpreter(stack, value):
-    """Return whether an environment has another interpreter than python_env_python, or python_env_manager, asks for."""
+    """Return True if an environment has another interpreter than python_env_python, or python_env_manager, asks for."""
     asked = {"path": value} if value.startswith("/") else {"source": value}
     return any(one["interpreter"][key] != wanted for one in stack["environments"] for key, wanted in asked.items())
 

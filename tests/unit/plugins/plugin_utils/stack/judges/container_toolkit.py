@@ -31,7 +31,7 @@ CASES = """
 - {name: a newer container toolkit takes no older driver, rule: container-toolkit-driver, gpus: [V100 PCIe],
    request: {container_toolkit: "1.20.0", driver: "410", pytorch: none},
    refused: {between: [container_toolkit, driver], rule: container-toolkit-driver, says: "needs driver 418.81.07 or newer"}}
-- {name: the container toolkit on processors, gpus: [], request: {container_toolkit: latest}, error: "has container_toolkit, and the host has no GPU"}
+- {name: the container toolkit on processors, gpus: [], request: {container_toolkit: latest}, error: "has container_toolkit, but this host has no GPU"}
 - {name: a container toolkit that nobody released, request: {container_toolkit: "1.99"}, error: "1.99"}
 """
 GPUS_ONLY = True

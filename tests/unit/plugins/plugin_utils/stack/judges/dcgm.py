@@ -34,7 +34,7 @@ CASES = """
    refused: {between: [dcgm, driver], rule: dcgm-driver-floor, says: "DCGM 3.3.3 needs driver 450.80.02 or newer, not 440"}}
 - {name: DCGM on a distribution without it, rule: dcgm-os, os: debian 13, request: {dcgm: latest},
    refused: {between: [dcgm, os], rule: dcgm-os, says: "is not known to be in NVIDIA's repository for debian 13", advises: install debian 12}}
-- {name: DCGM without GPUs, gpus: [], request: {dcgm: latest}, error: "The request has dcgm, and the host has no GPU"}
+- {name: DCGM without GPUs, gpus: [], request: {dcgm: latest}, error: "The request has dcgm, but this host has no GPU"}
 - {name: a DCGM that the table lacks, request: {dcgm: "4.1"}, error: "dcgm '4.1' is not known"}
 """
 GPUS_ONLY = True

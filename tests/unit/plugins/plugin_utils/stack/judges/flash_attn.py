@@ -15,7 +15,7 @@ CASES = """
 - {name: FlashAttention of the site, rule: flash-attn-pytorch, request: {flash_attn: "2.8.2", wheels: site},
    gets: {environments.0.requirements.1: flash-attn==2.8.2}}
 - {name: FlashAttention that nobody has a wheel of, request: {flash_attn: latest}, error: "The package index has flash_attn as source only"}
-- {name: FlashAttention on processors, gpus: [], request: {flash_attn: latest, wheels: site}, error: flash_attn computes on GPUs only}
+- {name: FlashAttention on processors, gpus: [], request: {flash_attn: latest, wheels: site}, error: flash_attn requires a GPU}
 - {name: FlashAttention over a PyTorch before its first, rule: flash-attn-pytorch,
    request: {flash_attn: latest, wheels: site, pytorch: "2.1.2"},
    refused: {between: [flash_attn, pytorch], rule: flash-attn-pytorch, says: "requires PyTorch >=2.2, not 2.1.2"}}

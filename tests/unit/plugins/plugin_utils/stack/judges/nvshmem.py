@@ -33,7 +33,7 @@ CASES = """
    gets: {environments.0.requirements.1: nvidia-nvshmem-cu12==3.8.0}}
 - {name: NVSHMEM for CUDA 12 only, rule: nvshmem-pytorch-cuda-major, request: {nvshmem: "3.3.9", pytorch_index: cu118},
    refused: {between: [nvshmem, pytorch_index], rule: nvshmem-pytorch-cuda-major, says: "NVSHMEM 3.3.9 for CUDA 12 does not fit"}}
-- {name: NVSHMEM on processors, gpus: [], request: {nvshmem: latest}, error: nvshmem computes on GPUs only}
+- {name: NVSHMEM on processors, gpus: [], request: {nvshmem: latest}, error: nvshmem requires a GPU}
 - {name: NVSHMEM on Volta, rule: nvshmem-gpu, gpus: [Tesla V100-SXM2-32GB], request: {nvshmem: "3.4.5", cupy: "13.6.0", pytorch: none},
    gets: {environments.0.requirements.1: nvidia-nvshmem-cu12==3.4.5}}
 - {name: NVSHMEM on Pascal, rule: nvshmem-gpu, gpus: [Tesla P100-SXM2-16GB], request: {nvshmem: "3.4.5"},

@@ -27,7 +27,7 @@ CASES = """
 - {name: Transformer Engine without its extension,
    request: {transformer_engine: latest}, error: "The package index has transformer_engine as source only"}
 - {name: Transformer Engine on processors, gpus: [],
-   request: {transformer_engine: latest, wheels: site}, error: transformer_engine computes on GPUs only}
+   request: {transformer_engine: latest, wheels: site}, error: transformer_engine requires a GPU}
 - {name: Transformer Engine over the PyTorch of a driver, rule: transformer-engine-pytorch,
    request: {transformer_engine: latest, wheels: site, driver: "535"},
    gets: {driver.branch: "535", torch: 2.14.1+cu126, environments.0.requirements.2: transformer-engine-cu12==2.20.2}}

@@ -18,7 +18,7 @@ CASES = """
    gets: {environments.0.frameworks: {pytorch: 2.11.0, triton: 3.6.0}}}
 - {name: another Triton than PyTorch's, rule: triton-pytorch, request: {triton: "3.5.0", pytorch: "2.11.0"},
    refused: {between: [pytorch, triton], rule: triton-pytorch, says: "PyTorch 2.11.0 requires a Triton other than 3.5.0", works: "triton: 3.6.0"}}
-- {name: Triton on processors, gpus: [], request: {triton: latest}, error: triton computes on GPUs only}
+- {name: Triton on processors, gpus: [], request: {triton: latest}, error: triton requires a GPU}
 - {name: Triton on a Python that it has wheels for, rule: triton-python, request: {triton: "3.3.1", python: "3.9"}, gets: {python: "3.9"}}
 - {name: Triton on a Python without wheels, rule: triton-python, request: {triton: "3.2.0", python: "3.14"},
    refused: {between: [python, triton], rule: triton-python, says: "not for 3.14"}}

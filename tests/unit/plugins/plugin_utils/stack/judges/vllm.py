@@ -31,7 +31,7 @@ CASES = """
    gets: {environments.0.index: null, environments.0.frameworks.pytorch: 2.13.0}}
 - {name: vLLM over another build of its PyTorch, rule: vllm-pytorch-build, request: {vllm: "0.32.0", pytorch_index: cu126},
    refused: {between: [pytorch_index, vllm], rule: vllm-pytorch-build, says: "not for PyTorch 2.13.0+cu126"}}
-- {name: vLLM on processors, gpus: [], request: {vllm: latest}, error: vllm computes on GPUs only}
+- {name: vLLM on processors, gpus: [], request: {vllm: latest}, error: vllm requires a GPU}
 - {name: vLLM on a Python that has wheels, rule: vllm-python, request: {vllm: "0.11.0", python: "3.9"}, gets: {python: "3.9"}}
 - {name: vLLM on a Python without wheels, rule: vllm-python, request: {vllm: "0.32.0", python: "3.10"},
    refused: {between: [python, vllm], rule: vllm-python, says: "is for Python 3.11 to 3.14, not for 3.10"}}

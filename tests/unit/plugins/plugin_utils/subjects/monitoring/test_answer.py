@@ -98,14 +98,14 @@ def test_nvidia_s_exporter_only_where_nvidia_has_it(system, has):
         assert found[0] == found[1]
     else:
         (sentence,) = found[1]["problems"]
-        assert "There is no dcgm-exporter for gpu-1: NVIDIA's repository has none for" in sentence
+        assert "There is no dcgm-exporter for gpu-1 (NVIDIA's repository has none for" in sentence
         assert files("gpu-1", asked, GROUPS, facts(stack))["files"] == []
 
 
 def test_nvidia_s_exporter_needs_nvidia_s_repository_in_the_plan():
     asked = inventory(monitoring_dcgm_exporter="yes")
     (sentence,) = answer("gpu-1", asked, GROUPS, facts({**NVIDIA, "repository": None}))["problems"]
-    assert "its plan has no NVIDIA repository; set monitoring_dcgm_exporter: false there" in sentence
+    assert "its plan has no NVIDIA repository); set monitoring_dcgm_exporter: false there" in sentence
     for name, stack in (("gpu-1", DEBIAN), ("ctl", {**NVIDIA, "repository": None})):  # no GPU; no node
         assert answer(name, asked, GROUPS, facts(stack))["problems"] == []
 

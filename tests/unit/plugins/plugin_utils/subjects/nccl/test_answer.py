@@ -61,7 +61,7 @@ def test_why_not_is_told_in_sentences():
     (one,) = decided(SUBJECT, {**PRESENT, "nccl_conf_variables": {"NCCL_PORT_RANGE": "1-2"}}, {"gpu_nccl": FACT})[
         "problems"
     ]
-    assert one.startswith("nccl_conf_variables has NCCL_PORT_RANGE, which is refused: there is no such variable")
+    assert one.startswith("nccl_conf_variables has NCCL_PORT_RANGE, which is refused (there is no such variable")
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,8 @@ def test_what_is_refused(variables, codes):
 def test_a_refusal_says_why_and_by_whom():
     (found,) = problems(request({"tuning_kernel_arguments": ["pci=noacs"]}), load())
     assert describe(found) == (
-        "tuning_kernel_arguments has pci=noacs, which is refused: there is no such option; the kernel only logs 'PCI: Unknown "
-        "option' (Linux, drivers/pci/pci.c); take it out."
+        "tuning_kernel_arguments has pci=noacs, which is refused (there is no such option; the kernel only logs 'PCI: Unknown "
+        "option'; Linux, drivers/pci/pci.c); remove it."
     )
 
 
