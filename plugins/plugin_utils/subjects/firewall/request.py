@@ -53,7 +53,6 @@ LEAST_RANGE = 256
 class Request:
     """The variables of a node. peers: addresses of all nodes and what else may open connections, without repetition."""
 
-    state: str = "absent"
     owner: str = "auto"
     interfaces: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # of this node
@@ -88,7 +87,6 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
     extra = [str(one) for one in mine["firewall_extra_sources"]]
     everyone = [one for found in addresses.values() for one in found] + extra
     return Request(
-        state=str(mine["firewall_state"]),
         owner=str(mine["firewall_owner"]),
         interfaces=tuple(map(str, mine["firewall_interfaces"])),
         addresses=tuple(addresses[name]),

@@ -115,3 +115,23 @@ def test_the_sets(version, family, entries):
     root = ET.fromstring(firewalld.peer_set(RULES, version).encode())  # noqa: S314 (our own)
     assert root.get("type") == "hash:net" and root.find("option").attrib == {"name": "family", "value": family}
     assert [one.text for one in root.iter("entry")] == entries
+
+
+def test_a_peer_set_is_told_whole():
+    assert firewalld.peer_set(rules(peers=("10.0.0.1", "fd00::/64")), 6) == (
+        '<?xml version="1.0" encoding="utf-8"?>\n<ipset type="hash:net">\n'
+        "  <description>Written by role allreduce.gpu.firewall; changes made here are lost.</description>\n"
+        '  <option name="family" value="inet6"/>\n  <entry>fd00::/64</entry>\n</ipset>\n'
+    )
+
+
+def test_a_policy_is_told_whole():
+    one = rules(addresses=("10.0.0.1",), ports=(), closed=((1024, 65535),))
+    assert firewalld.policy(one) == (
+        '<?xml version="1.0" encoding="utf-8"?>\n<policy priority="-145" target="CONTINUE">\n  <short>allreduce</short>\n'
+        "  <description>Written by role allreduce.gpu.firewall; changes made here are lost.</description>\n"
+        '  <ingress-zone name="ANY"/>\n  <egress-zone name="HOST"/>\n'
+        '  <rule family="ipv4" priority="-1"><destination address="10.0.0.1"/><port port="1024-65535" protocol="tcp"/><reject/></rule>\n'
+        '  <rule family="ipv4" priority="-1"><destination address="10.0.0.1"/><port port="1024-65535" protocol="udp"/><reject/></rule>\n'
+        "</policy>\n"
+    )
