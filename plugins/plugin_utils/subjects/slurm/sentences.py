@@ -54,7 +54,7 @@ SENTENCES = {
     "slurm_not_ready": (
         "Slurm's controller {subject} was not set up in this run; make it reachable, run without --limit, and set slurm_state: present for it, too."
     ),
-    "slurm_no_line": "slurm_extra_lines has {value!r}; write each as Key=Value, without comments and continuations.",
+    "slurm_no_line": "slurm_extra_lines has {value}; write each as Key=Value, without comments and continuations.",
     "slurm_written_key": "slurm_extra_lines has {subject}, which the role writes itself; remove that line, or set slurm_state: external.",
     "slurm_external_only": "{subject} is for slurm_state: external; remove it, since the distribution's Slurm decides that.",
     "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
