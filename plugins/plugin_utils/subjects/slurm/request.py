@@ -67,7 +67,6 @@ WRITTEN = frozenset(_WRITTEN.lower().split())
 class Request:
     """The variables of a host. margin: percent of the memory that Slurm does not get; types: by NVML's names of GPUs."""
 
-    state: str = "absent"
     directory: str = "/etc/slurm"
     version: str = ""
     autodetect: str = "none"
@@ -87,7 +86,6 @@ def request(variables: Mapping[str, Any]) -> Request:
     """Return what is asked for a host; for variables without problems."""
     mine = given(variables)
     return Request(
-        state=state_of(variables),
         directory=str(mine["slurm_directory"]),
         version=str(mine["slurm_version"] or ""),
         node_name=str(mine["slurm_node_name"] or ""),
