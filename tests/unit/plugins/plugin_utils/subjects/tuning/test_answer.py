@@ -97,12 +97,26 @@ def test_the_size_of_the_cluster_and_its_adapters_count():
 
 
 def test_the_facts_of_the_hardware_are_judged_too():
-    with pytest.raises(DocumentError, match="gpu_node"):
+    with pytest.raises(DocumentError, match=r"^gpu_node\."):
         decided(SUBJECT, PRESENT, {"gpu_tuning": FACT, "gpu_node": {"gpus": "two"}})
 
 
 def test_the_same_values_are_refused_before_a_node_is_asked():
     assert [one.code for one in SUBJECT.problems({"tuning_limits": {"stack": 1}})] == ["tuning_unknown_limit"]
+
+
+def test_interfaces_and_services_that_are_asked_for_are_compared():
+    fact = {
+        **FACT, "sysctl": {}, "interfaces": {"ens1": {"node": 0, "cpus": "0-3", "irqs": {"7": "1"}}},
+        "limits": {"ceiling": {}, "services": {"slurmd": {"nofile": {"soft": 1024, "hard": 4096, "pid": 1}}}, "fresh": None},
+    }  # fmt: skip
+    variables = {**PRESENT, "tuning_irq_interfaces": ["ens1"], "tuning_limits": {"nofile": 4096}}
+    found = compared(SUBJECT, variables, {"gpu_tuning": fact})
+    assert [(one.subject, one.status) for one in found] == [
+        ("ens1", Status.AS_PLANNED), ("nofile of slurmd", Status.AS_PLANNED),
+    ]  # fmt: skip
+    found = compared(SUBJECT, {**variables, "tuning_limit_services": ["slurmd"]}, {"gpu_tuning": fact})
+    assert [one.status for one in found] == [Status.AS_PLANNED, Status.DIFFERS]
 
 
 def test_the_comparisons_are_those_of_the_decision():
@@ -130,8 +144,13 @@ def test_a_limit_that_ends_before_is_told():
 
 def test_why_not_is_told_in_sentences():
     variables = {**PRESENT, "tuning_kernel_arguments": ["pci=noacs", "iommu=pt"]}
-    problems = decided(SUBJECT, variables, {"gpu_tuning": FACT})["problems"]
-    assert len(problems) == 3 and problems[0].startswith("tuning_kernel_arguments has pci=noacs, which is refused")
+    found = decided(SUBJECT, variables, {"gpu_tuning": FACT})
+    problems = found["problems"]
+    assert (
+        found["plan"] is None
+        and len(problems) == 3
+        and problems[0].startswith("tuning_kernel_arguments has pci=noacs, which is refused")
+    )
 
 
 @pytest.mark.parametrize(
