@@ -7,6 +7,7 @@ import copy
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
@@ -508,3 +509,24 @@ def test_gpus_near_a_part_of_a_socket_are_one_sentence():
 def test_what_the_inventory_lacks_is_one_sentence(groups, state, sentences):
     found = SUBJECT.misfits(Node("gpu-1", {"slurm_state": state}, groups=groups))
     assert [describe(one) for one in found] == sentences
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("24.11", True), ("24.11.5", True), ("24.05.9", False), ("23.11", False), ("25.05", True)],
+)
+def test_versions_are_compared_by_their_numbers(version, expected):
+    assert versions.load()["whole_sockets"].since == "24.11"
+    assert versions.can(version, "whole_sockets") is expected
+
+
+ROW = 'rows:\n  - {name: a, since: "24.11", meaning: é, source: s}\n'
+
+
+def test_rows_of_abilities_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(versions, "TABLE", tmp_path / "abilities.yml")
+    versions.TABLE.write_text(ROW, "utf-8")
+    assert versions.load.__wrapped__() == {"a": versions.Ability("a", "24.11", "é", "s")}
+    versions.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("meaning: é, ", ""), "utf-8")
+    with pytest.raises(DocumentError, match=r"^abilities\[1\]\.meaning"):
+        versions.load.__wrapped__()

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked, Job
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import cluster, installed, programs
@@ -698,3 +699,19 @@ def test_services_are_told_whole(state, whole):
     found = compare_services(["munge", "slurmd"], {"slurmd": state, "munge": {"enabled": True, "active": True}})
     assert [one.subject for one in found] == ["munge", "slurmd"]
     assert found[1] == Comparison("slurm", "slurmd", "enabled and active", *whole, "service")
+
+
+ROW = """\
+rows:
+  - {id: debian, version: "12", slurm: "22.05", source: é, joins: ["22.05"], controller: [a], node: [b], pids: {slurmd: /run}}
+"""
+
+
+def test_rows_of_packages_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "TABLE", tmp_path / "packages.yml")
+    programs.TABLE.write_text(ROW, "utf-8")
+    expected = programs.Distribution("debian", "12", "22.05", "é", ("22.05",), ("a",), ("b",), {"slurmd": "/run"})
+    assert programs.load.__wrapped__() == (expected,)
+    programs.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("source: é, ", ""), "utf-8")
+    with pytest.raises(DocumentError, match=r"^packages\[1\]\.source"):
+        programs.load.__wrapped__()
