@@ -218,6 +218,8 @@ GOVERNOR, RAISED = Switch("powersave", "powersave"), ProcessLimit(1024, 1048576)
         ({"sysctl_lines": (ELSEWHERE,)}, {}, (
             "vm.swappiness", "10", "10, and 60 by line 7 of /etc/sysctl.d/99-x.conf", Status.DIFFERS, Remedy.OVERRIDE, "sysctl",
         )),
+        # A later line that says the same is in nobody's way.
+        ({"sysctl_lines": (replace(ELSEWHERE, value="10"),)}, {}, ("vm.swappiness", "10", "10", *AS_PLANNED, "sysctl")),
         ({}, {}, ("governor", "performance", "performance", *AS_PLANNED, "switch")),
         ({"switches": {"governor": GOVERNOR}}, {}, ("governor", "performance", "powersave", Status.DIFFERS, Remedy.APPLY, "switch")),
         ({"switches": {"governor": GOVERNOR}, "tuned": OURS}, {}, (

@@ -119,6 +119,8 @@ def test_what_is_as_it_should_be_gets_nothing():
     decision = decided(with_value("vm.swappiness", "10"))
     assert "vm.swappiness" not in decision.of("sysctl")
     assert [one.why for one in decision.left if one.setting.subject == "vm.swappiness"] == ["as_is"]
+    lines = (Line("/usr/lib/sysctl.d/10-x.conf", 1, "kernel.pid_max", "30"), Line(FILE, 1, "vm.swappiness", "20"))
+    assert "vm.swappiness" not in decided(replace(with_value("vm.swappiness", "10"), sysctl_lines=lines)).of("sysctl")
     lines = (Line("/usr/lib/sysctl.d/10-x.conf", 1, "vm.swappiness", "30"),)
     assert "vm.swappiness" in decided(replace(with_value("vm.swappiness", "10"), sysctl_lines=lines)).of("sysctl")
 
@@ -233,6 +235,7 @@ def lines(*given, tuned=False):
     ("node", "file"),
     [
         (lines((FILE, "10")), None),
+        (lines((FILE, "30")), None),  # of an earlier run
         (lines(("/usr/lib/sysctl.d/50-x.conf", "30"), (FILE, "10")), None),
         (lines((FILE, "10"), ("/etc/sysctl.d/99-site.conf", "30")), "/etc/sysctl.d/99-site.conf"),
         (lines(("/etc/sysctl.conf", "30")), "/etc/sysctl.conf"),

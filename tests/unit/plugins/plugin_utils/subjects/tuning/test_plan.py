@@ -164,8 +164,9 @@ def test_sessions_have_locked_memory_in_kib(declared, session):
 
 def test_a_drop_in_of_logind():
     texts = planned(replace(SERVER, logind=Logind("yes")))["texts"]
-    lines = texts["/etc/systemd/logind.conf.d/90-allreduce.conf"].splitlines()
-    assert lines[1] == "[Login]" and lines[2].startswith("# ") and lines[3:] == ["RemoveIPC=no"]
+    text = texts["/etc/systemd/logind.conf.d/90-allreduce.conf"]
+    lines = text.splitlines()
+    assert text.endswith("\n") and lines[1] == "[Login]" and lines[2].startswith("# ") and lines[3:] == ["RemoveIPC=no"]
 
 
 def test_a_container_gets_no_unit_and_no_file_without_a_line():
