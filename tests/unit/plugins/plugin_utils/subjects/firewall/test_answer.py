@@ -91,7 +91,7 @@ def test_a_value_of_another_node_is_refused_once():
 
 
 def test_a_fact_of_the_wrong_shape():
-    for judge in (lambda fact: ask(fact), lambda fact: judged("present", gpu_firewall=fact)):
+    for judge in (ask, lambda fact: judged("present", gpu_firewall=fact)):
         with pytest.raises(DocumentError, match=r"^gpu_firewall\.ssh_ports"):
             judge({"ssh_ports": "22"})
 
