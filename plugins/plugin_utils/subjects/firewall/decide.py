@@ -40,16 +40,16 @@ def decide(wanted: Request, node: FirewallNode) -> tuple[Rules | None, list[Prob
     addresses = {str(ipaddress.ip_address(one)) for name in interfaces for one in node.interfaces[name]}
     ssh = union((port, port) for port in node.ssh_ports)
     return Rules(
-        owner=owner(wanted, node) or "",
+        owner=owner(node) or "",
         interfaces=interfaces,
-        addresses=tuple(sorted(addresses, key=lambda one: (":" in one, one))),
+        addresses=tuple(sorted(addresses)),
         peers=wanted.peers,
         ports=without(within(wanted.reachable, UNPRIVILEGED), ssh),
         closed=without(UNPRIVILEGED, [*ssh, *wanted.open_ports]),
     ), []
 
 
-def owner(wanted: Request, node: FirewallNode) -> str | None:
+def owner(node: FirewallNode) -> str | None:
     """Return whose the host's rules are: the one that is in charge, or without one nftables; None for two."""
     in_charge = [name for name, active in (("firewalld", node.firewalld.active), ("ufw", node.ufw.active)) if active]
     if len(in_charge) > 1:
@@ -59,7 +59,7 @@ def owner(wanted: Request, node: FirewallNode) -> str | None:
 
 def owner_problems(wanted: Request, node: FirewallNode) -> Iterator[Problem]:
     """Yield the reasons why the host's rules cannot be added to."""
-    found = owner(wanted, node)
+    found = owner(node)
     if found is None:
         yield Problem("firewall_two_owners", "firewalld", {"other": "ufw"})
         return

@@ -53,7 +53,6 @@ LEAST_RANGE = 256
 class Request:
     """The variables of a node. peers: addresses of all nodes and what else may open connections, without repetition."""
 
-    state: str = "absent"
     owner: str = "auto"
     interfaces: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # of this node
@@ -82,13 +81,11 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
 
     known: the variables of the nodes, without those that are left out; nodes: the group of all
     """
-    mine, nodes = given(known[name]), [one for one in nodes if one in known]
-    all_nodes = nodes if name in nodes else [*nodes, name]
-    addresses = {node: _addresses(known[node]) for node in all_nodes}
+    mine = given(known[name])
+    addresses = {node: _addresses(known[node]) for node in [*nodes, name] if node in known}
     extra = [str(one) for one in mine["firewall_extra_sources"]]
     everyone = [one for found in addresses.values() for one in found] + extra
     return Request(
-        state=str(mine["firewall_state"]),
         owner=str(mine["firewall_owner"]),
         interfaces=tuple(map(str, mine["firewall_interfaces"])),
         addresses=tuple(addresses[name]),

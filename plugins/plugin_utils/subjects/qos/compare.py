@@ -56,9 +56,8 @@ def _interface(one: Shaping, node: QosNode) -> Iterator[Comparison]:
 def _device(one: Shaping, device: str, shaped: Shaped | None) -> Iterator[Comparison]:
     """Compare the whole rate and each class of a device, which has none where shaped is None."""
     found = {known.handle: known for known in shaped.classes} if shaped else {}
-    root = found.get(ROOT)
-    agrees = bool(root) and _is_close(root.rate if root else None, one.rate)
-    state = rate_text(root.rate) if root and root.rate else None
+    rate = found[ROOT].rate if ROOT in found else None
+    agrees, state = _is_close(rate, one.rate), rate_text(rate) if rate else None
     yield compared(COMPONENT, f"rate of {device}", rate_text(one.rate), state, agrees, Remedy.APPLY, "shares")
     for share in one.classes:
         known = found.get(MAJOR + share.minor)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ....module_utils.host.tc import MAJOR
 from ....module_utils.settings.qos_facts import COMMENT, FAMILY, TABLE
 from ...cluster.networks import nft_names, nft_sets
+from ..firewall.ports import words
 from .decide import TRAINING
 from .request import Request
 
@@ -54,7 +55,7 @@ def _chain(hook: str, others: str, rules: Iterable[str]) -> Iterator[str]:
 def _packets(wanted: Request) -> Iterator[str]:
     """Yield the matches that recognize training by the packets themselves."""
     protocols = "meta l4proto { tcp, udp }"
-    ports = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in wanted.ports)
+    ports = ", ".join(words(wanted.ports))
     for version, family in FAMILIES:
         peers = f"{family} daddr @peers{version}"
         if ports:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ..rdma.plan import escape
 from .decide import Shaping
 from .nftables import table
 from .request import Request
@@ -38,12 +38,6 @@ def plan(shapings: Sequence[Shaping], wanted: Request, boot: Sequence[Mapping[st
 
 def _link(one: Shaping) -> dict[str, str]:
     """Return the link that starts the unit whenever the kernel makes the interface (again)."""
-    name = unit_name(one.name)
+    name = escape(one.name)
     device = f"{UNITS}/sys-subsystem-net-devices-{name}.device.wants"
     return {"path": f"{device}/{INSTANCE}{name}.service", "link": f"{UNITS}/{INSTANCE}.service"}
-
-
-def unit_name(name: str) -> str:
-    """Return the name of an interface as a part of that of a unit (systemd-escape)."""
-    found = re.sub(r"[^A-Za-z0-9:_.]", lambda match: "".join(rf"\x{one:02x}" for one in match[0].encode()), name)
-    return rf"\x2e{found[1:]}" if found.startswith(".") else found

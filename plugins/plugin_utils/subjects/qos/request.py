@@ -15,6 +15,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...cluster.address import READS, cluster_address
 from ...cluster.networks import is_network, outermost, text
 from ...problems.problem import Problem
+from ..firewall.ports import Ranges, parse_range
 from ..options import as_list
 from .rates import Share, parse_rate, parse_share, rate_text
 
@@ -38,7 +39,6 @@ READS_OF_OTHERS = READS
 # All packets of an interface pass one lock of HTB; from here on that costs more than shares are worth.
 FASTEST = 25 * 10**9
 SHARES = ("qos_guarantee", "qos_ceiling", "qos_default_ceiling")
-_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _CGROUP = re.compile(r"[A-Za-z0-9_.@:\\-]+(/[A-Za-z0-9_.@:\\-]+)*")
 
 
@@ -46,7 +46,6 @@ _CGROUP = re.compile(r"[A-Za-z0-9_.@:\\-]+(/[A-Za-z0-9_.@:\\-]+)*")
 class Request:
     """The variables of a node. rate: None for the link's own; peers: addresses of the other nodes and what else is training."""
 
-    present: bool = False
     interfaces: tuple[str, ...] = ()
     address: str | None = None
     rate: int | None = None
@@ -55,7 +54,7 @@ class Request:
     default_ceiling: Share = Share(part=1.0)
     peers: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()  # nodes without a known address
-    ports: tuple[tuple[int, int], ...] = ()
+    ports: Ranges = ()
     dscp: tuple[int, ...] = ()
     cgroups: tuple[str, ...] = ()
     ingress: bool = False
@@ -77,29 +76,19 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
     addresses = {node: cluster_address(known[node]) for node in nodes if node != name and node in known}
     shares = {share: parse_share(mine[share]) or Share() for share in SHARES}
     return Request(
-        present=str(mine["qos_state"]) == "present",
         interfaces=tuple(dict.fromkeys(map(str, mine["qos_interfaces"]))),
         address=cluster_address(known[name]),
-        rate=parse_rate(mine["qos_rate"]) if str(mine["qos_rate"]) else None,
+        rate=parse_rate(mine["qos_rate"]),
         guarantee=shares["qos_guarantee"],
         ceiling=shares["qos_ceiling"],
         default_ceiling=shares["qos_default_ceiling"],
         peers=distinct([*filter(None, addresses.values()), *map(str, mine["qos_extra_peers"])]),
         unknown=tuple(node for node, found in addresses.items() if not found),
-        ports=tuple(sorted({found for found in map(parse_ports, mine["qos_ports"]) if found})),
+        ports=tuple(sorted({found for found in map(parse_range, mine["qos_ports"]) if found})),
         dscp=tuple(sorted({int(one) for one in mine["qos_dscp"]})),
         cgroups=tuple(dict.fromkeys(str(one).strip("/") for one in mine["qos_cgroups"])),
         ingress=boolean(mine["qos_ingress"], strict=False),
     )
-
-
-def parse_ports(value: object) -> tuple[int, int] | None:
-    """Return a port or a range such as 50000-50999; None for what is neither."""
-    match = _PORTS.fullmatch(str(value).strip())
-    if not match:
-        return None
-    first, last = int(match[1]), int(match[2] or match[1])
-    return (first, last) if 1 <= first <= last <= 65535 else None
 
 
 def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
@@ -173,7 +162,7 @@ def _is_interface(name: str) -> bool:
 
 # The problem of an invalid element of a list, and the function that tells whether it is valid.
 ELEMENTS: dict[str, tuple[str, Callable[[str], bool]]] = {
-    "qos_ports": ("qos_no_port", lambda text: parse_ports(text) is not None),
+    "qos_ports": ("qos_no_port", lambda text: parse_range(text) is not None),
     "qos_dscp": ("qos_no_dscp", _is_dscp),
     "qos_extra_peers": ("qos_no_address", is_network),
     "qos_cgroups": ("qos_no_cgroup_name", _is_cgroup),

@@ -10,11 +10,13 @@ nothing: its own driver asks that of the GPUs (amzn/amzn-drivers, kernel/linux/e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...documents.rdma import Adapter, Cuda, GpuDirect, Peermem, RdmaNode
 from ...problems.problem import Problem
+from .text import GPUDIRECT
 
 DMA_BUF, PEERMEM, DRIVER, NONE, UNKNOWN = "dma-buf", "peermem", "driver", "none", "unknown"
 EFA = "efa"
@@ -78,8 +80,8 @@ def _adapter(adapter: Adapter, found: GpuDirect) -> tuple[bool | None, list[Prob
     answer = found.verbs.adapters.get(adapter.name)
     code = answer.code if answer else found.verbs.code
     registers = ANSWERS.get(code)
-    detail = {"errno": answer.errno} if answer else {}
-    return registers, [] if registers else [Problem(f"gpudirect_{code}", adapter.name, detail)]
+    detail = {"errno": answer.errno if answer else None}
+    return registers, [] if registers else [_unknown("gpudirect_", code, adapter.name, detail)]
 
 
 def _gpus(cuda: Cuda, gpus: tuple[str, ...], exports: bool | None) -> tuple[bool | None, list[Problem]]:
@@ -88,8 +90,13 @@ def _gpus(cuda: Cuda, gpus: tuple[str, ...], exports: bool | None) -> tuple[bool
             Problem("gpudirect_cuda_old", "libcuda", {"version": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}"})
         ]
     if exports is None:
-        return None, [Problem(f"gpudirect_cuda_{cuda.code}", "libcuda", {"status": cuda.status})]
+        return None, [_unknown("gpudirect_cuda_", cuda.code, "libcuda", {"status": cuda.status})]
     return exports, [] if exports else [Problem("gpudirect_not_exported", ", ".join(gpus))]
+
+
+def _unknown(prefix: str, code: str, subject: str, detail: Mapping[str, Any]) -> Problem:
+    """Return why there is no answer. A code that has no sentence, or success without one, is as if nobody had asked."""
+    return Problem(prefix + (code if prefix + code in GPUDIRECT else "not_asked"), subject, detail)
 
 
 def _own_driver(adapter: Adapter, reasons: tuple[Problem, ...]) -> tuple[str, tuple[Problem, ...]]:

@@ -95,13 +95,11 @@ def plan(wanted: Request, node: RdmaNode, driver: Driver) -> dict[str, Any]:
     """
     if not node.adapters:
         return {"files": [], "values": [], "modules": [], "ports": [], "units": False}
-    interfaces = declared(wanted, node)
-    files = [*_names(wanted), *(_peermem() if wants_peermem(wanted, node, driver) else []), *_links(interfaces)]
-    loads = wants_peermem(wanted, node, driver) and driver.is_loaded
+    interfaces, peermem = declared(wanted, node), wants_peermem(wanted, node, driver)
     return {
-        "files": files,
+        "files": [*_names(wanted), *(_peermem() if peermem else ()), *_links(interfaces)],
         "values": [one for parts in interfaces.values() for one in parts["values"]],
-        "modules": [MODULE] if loads else [],
+        "modules": [MODULE] if peermem and driver.is_loaded else [],
         "ports": [one for parts in interfaces.values() for one in parts["ports"]],
         "units": bool(interfaces),
     }

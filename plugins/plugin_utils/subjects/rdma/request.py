@@ -53,8 +53,6 @@ class Request:
     """The variables; roce: None where no fabric is declared."""
 
     present: bool = False
-    stack: str = "inbox"
-    subnet_manager: bool = False
     peermem: str = "auto"
     gpudirect: bool = True
     names: str = ""
@@ -70,8 +68,6 @@ def request(variables: Mapping[str, Any]) -> Request:
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["rdma_state"] == "present",
-        stack=str(given["rdma_stack"]),
-        subnet_manager=boolean(given["rdma_subnet_manager"], strict=False),
         peermem=str(given["rdma_peermem"]),
         gpudirect=boolean(given["rdma_gpudirect"], strict=False),
         names=str(given["rdma_names"]),
@@ -106,7 +102,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
     for name in variables.get("rdma_interfaces") or ():
         if not _INTERFACE.fullmatch(str(name)):
             yield Problem("rdma_no_interface_name", str(name))
-    if variables.get("rdma_traffic_class") and not _is_number(variables["rdma_traffic_class"], 255):
+    if variables.get("rdma_traffic_class") and not _is_number(variables["rdma_traffic_class"], 255, base=0):
         yield Problem("rdma_no_traffic_class", str(variables["rdma_traffic_class"]))
     for name, wanted in (variables.get("rdma_ipoib") or {}).items():
         yield from _ipoib_problems(str(name), wanted)
@@ -152,8 +148,8 @@ def _ets_problems(ets: Mapping[Any, Any], priority: int) -> Iterator[Problem]:
         yield Problem("rdma_no_ets", str(priority), {"value": dict(ets)})
 
 
-def _is_number(value: Any, most: int, least: int = 0) -> bool:
+def _is_number(value: Any, most: int, least: int = 0, base: int = 10) -> bool:
     try:
-        return not isinstance(value, bool) and least <= int(str(value), 0) <= most
+        return not isinstance(value, bool) and least <= int(str(value), base) <= most
     except ValueError:
         return False

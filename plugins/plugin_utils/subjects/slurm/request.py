@@ -70,7 +70,6 @@ WRITTEN = frozenset(_WRITTEN.lower().split())
 class Request:
     """The variables of a host. margin: percent of the memory that Slurm does not get; types: by NVML's names of GPUs."""
 
-    state: str = "absent"
     directory: str = "/etc/slurm"
     version: str = ""
     autodetect: str = "none"
@@ -91,7 +90,6 @@ def request(variables: Mapping[str, Any]) -> Request:
     """Return the request of a host; for variables without problems."""
     mine = given(variables)
     return Request(
-        state=state_of(variables),
         directory=str(mine["slurm_directory"]),
         version=str(mine["slurm_version"] or ""),
         node_name=str(mine["slurm_node_name"] or ""),

@@ -72,7 +72,7 @@ SENTENCES = {
         "make it reachable, run without --limit, and set slurm_state: present for it, too",
     ),
     "slurm_no_line": Sentence(
-        "slurm_extra_lines has {value!r}",
+        "slurm_extra_lines has {value}",
         "write each as Key=Value, without comments and continuations",
     ),
     "slurm_written_key": Sentence(

@@ -12,7 +12,7 @@ from ....module_utils.host.interrupts import strays
 from ....module_utils.host.limits import rank
 from ....module_utils.host.tuned import PROFILE
 from ...documents.comparison import Comparison, Remedy, Status, compared
-from ...documents.tuning import ProcessLimit, Switch, TunedNode
+from ...documents.tuning import Line, ProcessLimit, TunedNode
 from .decide import Decision, logind_overriding, overriding
 from .request import Request
 
@@ -23,9 +23,9 @@ LIMIT = "limit"
 def compare_tuning(decision: Decision, wanted: Request, node: TunedNode) -> list[Comparison]:
     """Return a comparison for everything that was decided; what a node does not have is not among it."""
     return [
-        *(_value("sysctl", key, value, node.sysctl.get(key), node) for key, value in decision.of("sysctl").items()),
+        *_sysctl(decision, node),
         *_switches(decision, node),
-        *(_logind(subject, value, node) for subject, value in decision.of("logind").items()),
+        *_logind(decision, node),
         *(_argument(argument, node) for argument in decision.of("argument")),
         *_interfaces(wanted, node),
         *_limits(decision, wanted, node),
@@ -45,60 +45,55 @@ def compare_untuned(recorded: bool) -> list[Comparison]:
     return [Comparison(COMPONENT, "tuning", "as it was", "tuned", Status.UNWANTED, Remedy.APPLY, "sysctl")]
 
 
-def _value(kind: str, subject: str, value: str, known: Switch | None, node: TunedNode) -> Comparison:
-    """Compare what runs, and what another file sets at the next boot."""
-    running = known.running if known else None
-    line = overriding(subject, value, node) if kind == "sysctl" else None
+def _value(kind: str, subject: str, value: str, running: str | None, line: Line | None = None) -> Comparison:
+    """Compare what runs, and the line of another file that sets something else at the next start."""
     if line:
         state = f"{running}, and {line.value} by line {line.line} of {line.file}"
         return compared(COMPONENT, subject, value, state, False, Remedy.OVERRIDE, kind)
     return compared(COMPONENT, subject, value, running, running == value, Remedy.APPLY, kind)
 
 
+def _sysctl(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
+    for key, value in decision.of("sysctl").items():
+        yield _value("sysctl", key, value, node.sysctl[key].running, overriding(key, value, node))
+
+
 def _switches(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
     for name, value in decision.of("switch").items():
         # tuned holds idle states off by itself, and says whether it does.
         if not (node.is_tuneds and name == "idle_latency"):
-            yield _value("switch", name, value, node.switches.get(name), node)
+            yield _value("switch", name, value, node.switches[name].running)
 
 
-def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
-    """Compare what the daemon does, and what a later drop-in says at its next start."""
-    running, line = node.logind.running, logind_overriding(value, node)
-    if line:
-        state = f"{running}, and {line.value} by line {line.line} of {line.file}"
-        return compared(COMPONENT, subject, value, state, False, Remedy.OVERRIDE, "logind")
-    return compared(COMPONENT, subject, value, running, running == value, Remedy.APPLY, "logind")
+def _logind(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
+    for subject, value in decision.of("logind").items():
+        yield _value("logind", subject, value, node.logind.running, logind_overriding(value, node))
 
 
 def _argument(argument: str, node: TunedNode) -> Comparison:
     """Compare with the kernel's own arguments, and with those of the next boot where the boot loader tells."""
-    known = node.arguments
-    if argument in (known.running or ()) and known.configured is not None and argument not in known.configured:
-        return compared(COMPONENT, argument, "set", "set until the next boot", False, Remedy.APPLY, "argument")
-    if known.running is not None and argument in known.running:
-        return compared(COMPONENT, argument, "set", "set", True, Remedy.NONE, "argument")
-    if argument in (known.configured or ()):
-        return compared(COMPONENT, argument, "set", "set at the next boot", False, Remedy.BOOT, "argument")
-    return compared(COMPONENT, argument, "set", None, False, Remedy.APPLY, "argument")
+    running, configured = node.arguments.running or (), node.arguments.configured
+    state, remedy = None, Remedy.APPLY
+    if argument in running:
+        state = "set" if configured is None or argument in configured else "set until the next boot"
+    elif argument in (configured or ()):
+        state, remedy = "set at the next boot", Remedy.BOOT
+    return compared(COMPONENT, argument, "set", state, state == "set", remedy, "argument")
 
 
 def _interfaces(wanted: Request, node: TunedNode) -> Iterator[Comparison]:
     for name, known in node.interfaces.items() if not node.container else ():
-        if name not in wanted.interfaces or known.cpus is None:
-            continue
-        outside = strays({"cpus": known.cpus, "irqs": known.irqs})
-        state = f"interrupts {', '.join(outside)} elsewhere" if outside else f"processors {known.cpus}"
-        yield compared(COMPONENT, name, f"processors {known.cpus}", state, not outside, Remedy.APPLY, "interrupts")
+        if name in wanted.interfaces and known.cpus is not None:
+            outside = strays({"cpus": known.cpus, "irqs": known.irqs})
+            state = f"interrupts {', '.join(outside)} elsewhere" if outside else f"processors {known.cpus}"
+            yield compared(COMPONENT, name, f"processors {known.cpus}", state, not outside, Remedy.APPLY, "interrupts")
 
 
 def _limits(decision: Decision, wanted: Request, node: TunedNode) -> Iterator[Comparison]:
-    """Compare the limits of new processes and of running ones with what was decided and this machine can give."""
+    """Compare the limits of new processes and of running ones with what was decided."""
     fresh, services = node.limits.fresh, node.limits.services
     for name, value in decision.of("limit").items():
         desired: Any = int(value) if value.isdigit() else value
-        ceiling = node.limits.ceiling.get(name, desired)
-        desired = min(desired, ceiling, key=rank)
         for what, found in (("a login", fresh.login), ("a new service", fresh.unit)) if fresh else ():
             # A service gets a low limit of open files and may raise it.
             side = "hard" if (what, name) == ("a new service", "nofile") else "soft"
@@ -113,16 +108,15 @@ def _limit(subject: str, desired: Any, found: ProcessLimit | None, side: str, re
     agrees = None if value is None else rank(value) >= rank(desired)
     # Numbers of processes that need no restart would only make equal nodes differ.
     pid = f" (process {found.pid})" if found and found.pid and agrees is False else ""
-    return compared(COMPONENT, subject, str(desired), f"{value}{pid}", agrees, remedy, LIMIT)
+    state = None if value is None else f"{value}{pid}"
+    return compared(COMPONENT, subject, str(desired), state, agrees, remedy, LIMIT)
 
 
 def _profile(node: TunedNode) -> Iterator[Comparison]:
     known = node.tuned
-    if not node.is_tuneds:
-        return
-    yield compared(
-        COMPONENT, "tuned", PROFILE, known.profile or "no profile", known.profile == PROFILE, Remedy.APPLY, "profile"
-    )
-    if known.profile == PROFILE and known.verified is not None:
-        state = "applied" if known.verified else "not applied as a whole"
-        yield compared(COMPONENT, "tuned-adm verify", "applied", state, known.verified, Remedy.APPLY, "profile")
+    if node.is_tuneds:
+        ours, profile = known.profile == PROFILE, known.profile or "no profile"
+        yield compared(COMPONENT, "tuned", PROFILE, profile, ours, Remedy.APPLY, "profile")
+        if ours and known.verified is not None:
+            state = "applied" if known.verified else "not applied as a whole"
+            yield compared(COMPONENT, "tuned-adm verify", "applied", state, known.verified, Remedy.APPLY, "profile")

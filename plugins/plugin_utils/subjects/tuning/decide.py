@@ -173,14 +173,18 @@ def _is_later(path: str, tuned: bool) -> bool:
 
 def _overridden(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
     for one in settings:
-        line, code = None, ""
         if one.kind == "sysctl":
-            line, code = overriding(one.subject, one.value, node), "tuning_overridden"
+            yield from _stays("tuning_overridden", one, overriding(one.subject, one.value, node))
         elif one.kind == "logind":
-            line, code = logind_overriding(one.value, node), "tuning_logind_overridden"
-        if line:
-            detail = {"value": one.value, "file": line.file, "line": line.line, "found": line.value}
-            yield Problem(code, one.subject, detail)
+            yield from _stays("tuning_logind_overridden", one, logind_overriding(one.value, node))
+
+
+def _stays(code: str, one: Setting, line: Line | None) -> Iterator[Problem]:
+    """Yield the problem of a setting that would not stay, because of a line that is read later."""
+    if line:
+        yield Problem(
+            code, one.subject, {"value": one.value, "file": line.file, "line": line.line, "found": line.value}
+        )
 
 
 def _huge_pages(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:

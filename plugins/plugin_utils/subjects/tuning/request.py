@@ -92,7 +92,7 @@ def words(value: Any) -> str | None:
 def problems(wanted: Request, tables: Tables) -> Iterator[Problem]:
     """Yield the problems of values that are not valid, or are refused by name; no fact of a node is needed for it."""
     for key, value in wanted.sysctl.items():
-        if not _KEY.fullmatch(key) or ".." in key or value == "":
+        if not _KEY.fullmatch(key) or value == "":
             yield Problem("tuning_no_sysctl", key, {"value": value or ""})
         elif value is not None:
             yield from _refused(tables, "sysctl", key, value)

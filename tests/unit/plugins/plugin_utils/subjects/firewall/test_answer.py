@@ -6,9 +6,11 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.answer import SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.plan import SYSCTL, parse_reserved
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.request import READS_OF_OTHERS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
 from tests.support.subjects import compare_node, decide_node
 
@@ -89,8 +91,9 @@ def test_a_value_of_another_node_is_refused_once():
 
 
 def test_a_fact_of_the_wrong_shape():
-    with pytest.raises(DocumentError, match="gpu_firewall.ssh_ports"):
-        ask({"ssh_ports": "22"})
+    for judge in (ask, lambda fact: judged("present", gpu_firewall=fact)):
+        with pytest.raises(DocumentError, match=r"^gpu_firewall\.ssh_ports"):
+            judge({"ssh_ports": "22"})
 
 
 def judged(state, recorded=False, **facts):
@@ -213,3 +216,72 @@ def test_who_schedules_is_let_in_to_slurmd_and_to_what_srun_waits_at():
 def test_the_role_is_told_what_else_runs_on_the_node(name):
     """Action subject gives a subject no other variables than those that it names."""
     assert name in SUBJECT.variables
+
+
+def test_only_root_reads_who_may_come_in():
+    """firewalld's own files have mode 0644; what the kernel keeps is no secret."""
+    modes = {one["path"]: one.get("mode") for one in ask(firewall_strict=True)["plan"]["files"]}
+    assert modes == {"/etc/allreduce/firewall.nft": "0600", SYSCTL: "0644", BOOT[0]["path"]: None}
+    files = ask({"firewalld": {"active": True, "version": "2.3"}}, firewall_strict=True)["plan"]["files"]
+    assert len(files) == 4 and {one["mode"] for one in files} == {"0644"}
+
+
+def test_the_file_for_the_kernel_is_told_whole():
+    (text,) = [one["content"] for one in ask(firewall_strict=True)["plan"]["files"] if one["path"] == SYSCTL]
+    assert text == (
+        "# Written by role allreduce.gpu.firewall; changes made here are lost.\n"
+        "# NCCL and gloo listen on ephemeral ports that no variable pins; peers may reach these, and services keep theirs.\n"
+        "net.ipv4.ip_local_port_range = 50000 50999\n"
+        "net.ipv4.ip_local_reserved_ports = 8080,29400,29500,50007\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fact", "packages"),
+    [
+        ({}, []),
+        ({"nft": {"installed": False}}, ["nftables"]),
+        ({"nft": {"installed": False}, "ufw": {"active": True}}, ["nftables"]),
+        ({"nft": {"installed": False}, "firewalld": {"active": True, "version": "2.3"}}, []),
+    ],
+)
+def test_who_loads_the_rules_is_installed_first(fact, packages):
+    assert ask(fact)["packages"] == packages
+
+
+@pytest.mark.parametrize(
+    ("names", "held", "lacking"),
+    [
+        (["eth0", "eth7"], ["lo", "eth0"], ["eth7"]),
+        # Ansible's facts write "_" there.
+        (["bond0.7", "ib-0"], ["bond0_7", "ib_0"], []),
+        (["bond0.7"], ["bond0.7"], []),
+        ("eth8,eth9", ["lo", "eth0"], ["eth8", "eth9"]),
+        (["eth7"], [], []),
+        (["eth7"], None, []),
+        ([], ["lo", "eth0"], []),
+    ],
+)
+def test_interfaces_that_facts_lack_are_told_before_anything_is_touched(names, held, lacking):
+    node = Node("gpu-1", {"firewall_interfaces": names}, {} if held is None else {"interfaces": held})
+    assert list(SUBJECT.misfits(node)) == [
+        Problem("firewall_lacks_interface", one, {"nodes": ["gpu-1"], "interfaces": sorted(held)}) for one in lacking
+    ]
+
+
+def test_a_request_that_cannot_be_meant_is_not_judged():
+    hostvars = {"gpu-1": {"gpu_cluster_address": "10.0.0.1", "firewall_state": "present", "firewall_ports": ["x"]}}
+    (one,) = compare_node(SUBJECT, "gpu-1", hostvars, {"gpu_nodes": ["gpu-1"]}, {"gpu_firewall": FACT})
+    assert (one.subject, one.status.value, one.kind) == ("firewall", "unknown", "rules")
+
+
+def test_a_node_alone_and_outside_every_group():
+    hostvars = {"gpu-1": {"gpu_cluster_address": "10.0.0.1"}}
+    found = decide_node(SUBJECT, "gpu-1", hostvars, {}, {"gpu_firewall": FACT}, BOOT)
+    assert found["problems"] == [] and "elements = { 10.0.0.1 }" in found["plan"]["files"][0]["content"]
+    hostvars["gpu-1"]["firewall_state"] = "present"
+    judged = compare_node(SUBJECT, "gpu-1", hostvars, {}, {"gpu_firewall": FACT})
+    assert [(one.subject, one.desired) for one in judged] == [
+        ("rules of nftables", "as declared"),
+        ("peers", "1 peers"),
+    ]

@@ -113,3 +113,71 @@ def test_every_port(open_ports, ports, ssh, strict, port):
     else:
         assert among(rules.closed) != among(open_ports)
         assert among(rules.ports) == (not strict or among(ports) or 50000 <= port <= 50999)
+
+
+@pytest.mark.parametrize(
+    ("version", "codes"),
+    [("0.9", []), ("0.9.3", []), ("1.0", []), ("2.3.1", []), ("0.8.99", ["firewall_old_firewalld"]), (None, ["firewall_old_firewalld"])],
+)  # fmt: skip
+def test_firewalld_has_policies_from_0_9_on(version, codes):
+    _rules, problems = decide(wanted(), node(firewalld=Firewalld(active=True, version=version)))
+    assert [one.code for one in problems] == codes
+
+
+@pytest.mark.parametrize(
+    ("request_", "here", "sentences"),
+    [
+        ({}, {"firewalld": FIREWALLD, "ufw": UFW}, [
+            "Both firewalld and ufw are active, and each undoes what the other does; disable one of them.",
+        ]),
+        ({"owner": "ufw"}, {}, [
+            "firewall_owner is ufw, but the rules of this node belong to nftables; set it to auto, or let ufw take over first.",
+        ]),
+        ({}, {"nft": Nft(closed=(STRANGER, CLOSED, Chain("ip6", "filter", "INPUT", "iptables")))}, [
+            "ip filter INPUT, ip6 filter INPUT refuses by default and was made with iptables, not by ufw or firewalld, so letting peers in "
+            "would change rules of unknown origin; let ufw, firewalld or nftables manage this node.",
+        ]),
+        ({}, {"firewalld": Firewalld(active=True)}, [
+            "firewalld 0 has no policies; install 0.9 or later from the distribution's updates.",
+        ]),
+        ({}, {"firewalld": Firewalld(active=True, version="0.8.2", unsaved=("public", "home"))}, [
+            "firewalld 0.8.2 has no policies; install 0.9 or later from the distribution's updates.",
+            "firewalld's zone public, home has runtime rules that are not saved, and a reload would lose them; save them with "
+            "'firewall-cmd --runtime-to-permanent', or drop them with 'firewall-cmd --reload'.",
+        ]),
+        ({"interfaces": ("eth7", "eth0", "eth8")}, {}, [
+            "firewall_interfaces has eth7, which this node lacks; choose from eth0, eth1, eth2.",
+            "firewall_interfaces has eth8, which this node lacks; choose from eth0, eth1, eth2.",
+        ]),
+        ({"addresses": ("10.9.9.9", "10.0.0.1", "10.9.9.8")}, {}, [
+            "No interface of this node has 10.9.9.9; set gpu_cluster_address and firewall_addresses to addresses that it has.",
+            "No interface of this node has 10.9.9.8; set gpu_cluster_address and firewall_addresses to addresses that it has.",
+        ]),
+        ({"unknown": ("gpu-7", "gpu-8")}, {}, [
+            "The training address of gpu-7 is not known, and without it gpu-7 would be shut out; set gpu_cluster_address there, or run "
+            "without --limit.",
+            "The training address of gpu-8 is not known, and without it gpu-8 would be shut out; set gpu_cluster_address there, or run "
+            "without --limit.",
+        ]),
+    ],
+)  # fmt: skip
+def test_each_reason_is_one_sentence(request_, here, sentences):
+    rules, problems = decide(wanted(**request_), node(**here))
+    assert rules is None and [describe(one) for one in problems] == sentences
+
+
+def test_an_iptables_chain_of_ufw_or_firewalld_is_their_own():
+    for here in (node(ufw=UFW, nft=Nft(closed=(STRANGER,))), node(firewalld=FIREWALLD, nft=Nft(closed=(STRANGER,)))):
+        assert decide(wanted(), here)[1] == []
+
+
+def test_addresses_are_compared_whatever_their_spelling():
+    here = node(interfaces={"eth1": ("10.0.0.1", "fd00:0::1"), "eth0": ("10.0.0.9",)})
+    rules, problems = decide(wanted(addresses=("fd00::0001",)), here)
+    assert (problems, rules.interfaces, rules.addresses) == ([], ("eth1",), ("10.0.0.1", "fd00::1"))
+    assert rules.peers == ("10.0.0.1", "10.0.0.2")
+
+
+def test_the_same_interface_twice_is_one():
+    rules, _problems = decide(wanted(interfaces=("eth2", "eth2")), node())
+    assert rules.interfaces == ("eth2",)

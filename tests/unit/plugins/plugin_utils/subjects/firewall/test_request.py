@@ -12,6 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.re
     distinct,
     problems,
     request,
+    with_services,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from hypothesis import given
@@ -31,7 +32,6 @@ def asked(name="gpu-1", **variables):
 
 def test_peers_are_the_training_addresses_of_the_inventory():
     wanted = asked()
-    assert wanted.state == "absent"
     assert wanted.peers == ("10.0.0.1", "10.0.0.2", "fd00::1")
     assert wanted.addresses == ("10.0.0.1", "fd00::1")
     assert wanted.unknown == ()
@@ -53,6 +53,11 @@ def test_a_node_whose_address_nobody_knows_is_named():
         ({"firewall_addresses": ["FD00:0::0001"]}, "peers", ("10.0.0.1", "10.0.0.2", "fd00::1")),
         ({"firewall_open_ports": 9100}, "open_ports", ((9100, 9100),)),
         ({"firewall_open_ports": "9100,9400-9402,9401"}, "open_ports", ((9100, 9100), (9400, 9402))),
+        ({}, "owner", "auto"),
+        ({"firewall_owner": "ufw"}, "owner", "ufw"),
+        ({"firewall_interfaces": "eth1, ib0"}, "interfaces", ("eth1", "ib0")),
+        ({"firewall_port_range": "40000-40999"}, "port_range", (40000, 40999)),
+        ({"firewall_ports": ["443", "29500-29510"]}, "ports", ((443, 443), (29500, 29510))),
         ({"firewall_strict": "yes"}, "strict", True),
         ({"firewall_strict": "no"}, "strict", False),
         ({"firewall_strict": True}, "reachable", ((29400, 29400), (29500, 29500), (50000, 50999))),
@@ -93,6 +98,14 @@ def test_what_cannot_be_meant(variables, sentence):
 def test_what_is_right_passes():
     assert not list(problems({}))
     assert not list(problems({**DEFAULTS, "firewall_interfaces": ["ens1f0np0", "bond0.100", "ib0"]}))
+    assert not list(
+        problems(
+            {
+                "firewall_addresses": ["10.0.0.1", "fd00::1"],
+                "firewall_extra_sources": ["10.1.0.0/16", "10.2.0.1", "fd00::/64"],
+            }
+        )
+    )
 
 
 ADDRESSES = st.one_of(
@@ -111,3 +124,89 @@ def test_what_is_distinct_covers_the_same_and_does_not_overlap(addresses):
     assert sum(ipaddress.ip_network(one).num_addresses for one in found) == len(hosts(found))
     assert distinct(reversed(addresses)) == found
     assert sorted(of_version(found, 4) + of_version(found, 6)) == sorted(found)
+
+
+def test_a_node_outside_the_group_is_a_peer_of_its_own():
+    wanted = request("login", NODES, GROUP)
+    assert wanted.addresses == ("10.0.0.9",) and wanted.peers == ("10.0.0.1", "10.0.0.2", "10.0.0.9", "fd00::1")
+
+
+def test_a_node_that_is_left_out_is_no_peer():
+    assert request("gpu-1", {"gpu-1": NODES["gpu-1"]}, GROUP).unknown == ()
+
+
+def test_further_addresses_alone_do_not_make_a_node_known():
+    assert request("gpu-1", {**NODES, "gpu-2": {"firewall_addresses": ["10.7.0.1"]}}, GROUP).unknown == ("gpu-2",)
+
+
+@pytest.mark.parametrize(
+    ("services", "ports"),
+    [
+        ({}, ()),
+        ({"monitoring_state": "present"}, ((9100, 9100), (9400, 9400))),
+        ({"slurm_state": "present"}, ((6818, 6818), (61001, 64000))),
+        ({"monitoring_state": "present", "slurm_state": "present"}, ((6818, 6818), (9100, 9100), (9400, 9400), (61001, 64000))),
+        ({"monitoring_state": "absent", "slurm_state": "disabled"}, ()),
+    ],
+)  # fmt: skip
+def test_services_bring_their_ports_and_who_asks_them(services, ports):
+    known = {
+        "gpu-1": {**NODES["gpu-1"], "firewall_ports": [], **services},
+        "gpu-2": {"gpu_cluster_address": "10.0.0.2"},
+        "ctl-1": {"gpu_cluster_address": "", "ansible_host": "10.9.0.1"},
+        "ctl-2": {"ansible_host": "login.example.org"},
+        "10.9.0.3": {},
+    }
+    groups = {"gpu_nodes": GROUP, "controllers": ["gpu-2", "ctl-1", "left-out", "ctl-2", "10.9.0.3"]}
+    wanted = request("gpu-1", {**known, "gpu-2": {}}, GROUP)
+    found = with_services(wanted, "gpu-1", known, groups)
+    assert found.ports == ports
+    assert with_services(wanted, "gpu-1", known, {}).ports == ports
+    if not ports:
+        assert found == wanted
+    else:
+        # A controller that is a node as well is known, or not, as a node.
+        assert found.unknown == ("gpu-2", "ctl-2")
+        assert found.peers == ("10.0.0.1", "10.9.0.1", "10.9.0.3", "fd00::1")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "fits"),
+    [(50000, 50255, True), (50000, 50254, False), (1024, 1279, True), (1023, 1300, False), (65280, 65535, True)],
+)
+def test_the_range_is_large_enough_and_unprivileged(first, last, fits):
+    found = list(problems({"firewall_port_range": f"{first}-{last}"}))
+    assert [(one.code, one.subject) for one in found] == ([] if fits else [("firewall_port_range", f"{first}-{last}")])
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("a" * 15, True), ("a" * 16, False), ("X", True), ("", False), (".", False), ("..", False), ("a.b", True),
+        *((f"a{one}b", False) for one in '/:"\\ \t\n*'),
+    ],
+)  # fmt: skip
+def test_names_of_interfaces(name, fits):
+    found = list(problems({"firewall_interfaces": [name]}))
+    assert [(one.code, one.subject) for one in found] == ([] if fits else [("firewall_no_interface_name", name)])
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"firewall_addresses": ["x"]}, "firewall_addresses has 'x', which is not an IP address of a host; correct it."),
+        ({"firewall_extra_sources": ["x"]}, (
+            "firewall_extra_sources has 'x', which is not an IP address or a network such as 10.0.0.0/24 of a host; correct it."
+        )),
+        ({"firewall_open_ports": ["x"]}, (
+            "firewall_open_ports has 'x'; write a port from 1 to 65535 or a range such as '50000-50999'."
+        )),
+        ({"firewall_ports": ["x"]}, "firewall_ports has 'x'; write a port from 1 to 65535 or a range such as '50000-50999'."),
+        ({"firewall_port_range": "x"}, (
+            "firewall_port_range is 'x'; set it to a range of at least 256 ports above 1023, such as '50000-50999'."
+        )),
+        ({"firewall_interfaces": ["a b"]}, "firewall_interfaces has 'a b', which is not the name of an interface; correct it."),
+    ],
+)  # fmt: skip
+def test_each_is_one_sentence(variables, sentence):
+    assert [describe(one) for one in problems(variables)] == [sentence]

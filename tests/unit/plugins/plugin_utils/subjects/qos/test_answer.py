@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import SUBJECT, questions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import READS_OF_OTHERS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
 from tests.support.subjects import compare_node, decide_node
 
@@ -73,6 +74,7 @@ def test_why_not_is_told_in_sentences(variables, facts, sentence):
         ({"qos_rate": "much"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
         ({}, {"gpu_qos": FACT}, [Status.MISSING] * 4),
         ({"qos_rate": "100gbit"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
+        ({"qos_interfaces": "eth7"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
     ],
 )
 def test_comparisons(variables, facts, statuses):
@@ -81,8 +83,9 @@ def test_comparisons(variables, facts, statuses):
 
 
 def test_a_fact_of_the_wrong_shape_is_refused():
-    with pytest.raises(DocumentError, match=r"gpu_qos\.interfaces"):
-        decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
+    for judge in (decide_node, compare_node):
+        with pytest.raises(DocumentError, match=r"^gpu_qos\.interfaces"):
+            judge(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
 
 
 @pytest.mark.parametrize(
@@ -95,3 +98,40 @@ def test_what_is_read_of_other_nodes_is_what_the_answer_needs(other):
     found = decide_node(SUBJECT, "a", known, GROUPS, {"gpu_qos": FACT})
     assert found == decide_node(SUBJECT, "a", hosts, GROUPS, {"gpu_qos": FACT}) and found["plan"]
     assert decide_node(SUBJECT, "a", {**known, "b": {}}, GROUPS, {"gpu_qos": FACT}) != found
+
+
+@pytest.mark.parametrize(("nft", "packages"), [(True, []), (False, ["nftables"])])
+def test_the_classifier_is_installed_first(nft, packages):
+    found = decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {**FACT, "nft": nft}})
+    assert (found["packages"], found["problems"]) == (packages, [])
+
+
+def test_the_unit_comes_with_the_shares():
+    boot = [{"path": "/etc/systemd/system/x.service", "content": "x"}]
+    assert boot[0] in decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": FACT}, boot)["plan"]["files"]
+
+
+def test_a_node_alone_and_outside_every_group():
+    hosts = {"a": HOSTS["a"]}
+    assert decide_node(SUBJECT, "a", hosts, {}, {"gpu_qos": FACT})["plan"]
+    assert {one.status for one in compare_node(SUBJECT, "a", hosts, {}, {"gpu_qos": FACT})} == {Status.MISSING}
+
+
+def test_an_unknown_state_is_not_judged_as_present():
+    assert compare_node(SUBJECT, "a", {"a": {}}, GROUPS, {"gpu_qos": FACT}) == []
+
+
+def test_rules_that_run_are_those_of_the_request():
+    plan = decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": FACT})["plan"]
+    found = compare_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {**FACT, "table": plan["digest"]}})
+    assert found[0].status is Status.AS_PLANNED
+    fewer = {name: HOSTS[name] for name in "a"}
+    found = compare_node(SUBJECT, "a", fewer, GROUPS, {"gpu_qos": {**FACT, "table": plan["digest"]}})
+    assert found[0].status is Status.DIFFERS
+
+
+@pytest.mark.parametrize(("state", "codes"), [("present", ["qos_lacks_interface"]), ("absent", []), (None, [])])
+def test_interfaces_are_missed_where_shares_are_wanted(state, codes):
+    node = Node("a", {"qos_state": state, "qos_interfaces": ["eth7"]}, {"interfaces": ["eth0"]})
+    assert [(one.code) for one in SUBJECT.misfits(node)] == codes
+    assert all(one.detail == {"nodes": ["a"], "interfaces": ["eth0"]} for one in SUBJECT.misfits(node))

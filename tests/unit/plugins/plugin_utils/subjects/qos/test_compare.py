@@ -8,7 +8,7 @@ import json
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.tc import parse_classes
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.qos import QosNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.compare import compare_absent, compare_shares
@@ -74,3 +74,56 @@ def test_the_checks_say_what_to_do():
     assert found["qos_shares"]["reason"] == (
         "training on eth0 is 100mbit to 200mbit instead of 160mbit to 200mbit; run site again"
     )
+
+
+AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)
+SLOW = [{**one, "rate": one["rate"] // 2} for one in HTB["classes"]]
+LOW = [{**one, "ceil": one["ceil"] // 2} if one["ceil"] else one for one in HTB["classes"]]
+UNKNOWN = [{**one, "rate": None} for one in HTB["classes"]]
+MISSING = (Status.MISSING, Remedy.APPLY, "shares")
+DIFFERS = (Status.DIFFERS, Remedy.APPLY, "shares")
+
+
+@pytest.mark.parametrize(
+    ("changed", "whole"),
+    [
+        ({}, ("rules", "as declared", "as declared", *AS_PLANNED, "rules")),
+        ({"table": "x"}, ("rules", "as declared", "others", Status.DIFFERS, Remedy.APPLY, "rules")),
+        ({"table": None}, ("rules", "as declared", "", Status.MISSING, Remedy.APPLY, "rules")),
+        ({}, ("rate of eth0", "200mbit", "200mbit", *AS_PLANNED, "shares")),
+        ({"shaped": {**HTB, "classes": SLOW}}, ("rate of eth0", "200mbit", "100mbit", *DIFFERS)),
+        ({"shaped": {**HTB, "classes": UNKNOWN}}, ("rate of eth0", "200mbit", "", *MISSING)),
+        ({"shaped": {**HTB, "classes": []}}, ("rate of eth0", "200mbit", "", *MISSING)),
+        ({"shaped": {"root": None}}, ("rate of eth0", "200mbit", "", *MISSING)),
+        ({}, ("training on eth0", "160mbit to 200mbit", "160mbit to 200mbit", *AS_PLANNED, "shares")),
+        ({}, ("everything else on eth0", "40mbit to 200mbit", "40mbit to 200mbit", *AS_PLANNED, "shares")),
+        ({"shaped": {**HTB, "classes": SLOW}}, ("everything else on eth0", "40mbit to 200mbit", "20mbit to 200mbit", *DIFFERS)),
+        ({"shaped": {**HTB, "classes": LOW}}, ("training on eth0", "160mbit to 200mbit", "160mbit to 100mbit", *DIFFERS)),
+        ({"shaped": {**HTB, "classes": UNKNOWN}}, ("training on eth0", "160mbit to 200mbit", "", *MISSING)),
+        ({"shaped": {**HTB, "classes": []}}, ("training on eth0", "160mbit to 200mbit", "", *MISSING)),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_told_whole(changed, whole):
+    assert compared(**changed)[whole[0]] == Comparison("qos", *whole)
+
+
+@pytest.mark.parametrize(
+    ("shaped", "device", "there"),
+    [
+        ({**HTB, "redirect": "ifb-eth0"}, HTB, True),
+        ({**HTB, "redirect": "ifb-eth1"}, HTB, False),
+        ({**HTB, "redirect": "ifb-eth0"}, {"root": {"kind": "htb", "handle": "1:"}, "classes": HTB["classes"]}, False),
+    ],
+)
+def test_arriving_packets_have_a_share_where_they_pass_our_device(shaped, device, there):
+    found = compared(shaped, ifb="ifb-eth0", **{"ifb-eth0": device})
+    assert [one.subject for one in found.values() if one.differs] == (
+        [] if there else ["rate of ifb-eth0", "training on ifb-eth0", "everything else on ifb-eth0"]
+    )
+
+
+def test_an_interface_that_is_gone():
+    for interfaces in ({}, {"eth0": {}, "ifb-eth0": {}}):  # or that tc shows nothing of
+        node = parse(QosNode, {"table": "d", "interfaces": interfaces}, "gpu_qos")
+        found = compare_shares([Shaping("eth0", 200_000_000, CLASSES, "", "ifb-eth0")], "d", node)
+        assert [one.status for one in found] == [Status.AS_PLANNED, *[Status.MISSING] * 6]

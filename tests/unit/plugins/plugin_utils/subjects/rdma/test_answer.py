@@ -148,3 +148,89 @@ def test_without_gpus_nobody_asks_how_their_memory_is_reached(tmp_path):
     assert one["gpudirect"] == []
     assert adapters({**PRESENT, "rdma_gpudirect": False}, facts(tmp_path / "again", adapter(0)))[0]["gpudirect"] == []
     assert adapters({}, {}) == []
+
+
+BOOT = [{"path": "/etc/systemd/system/allreduce-rdma@.service", "content": "[Unit]\n"}]
+
+
+@pytest.mark.parametrize(("variables", "comes"), [(FABRIC, True), (PRESENT, False)])
+def test_the_unit_comes_with_what_it_applies(variables, comes, tmp_path):
+    plan = decided(SUBJECT, variables, facts(tmp_path, adapter(0, "Ethernet")), boot=BOOT)["plan"]
+    assert (BOOT[0] in plan["files"]) is comes and "units" not in plan
+
+
+def test_what_does_not_fit_the_node_is_refused(tmp_path):
+    measured = facts(tmp_path, adapter(0, "Ethernet"))
+    found = decided(SUBJECT, {**FABRIC, "rdma_interfaces": ["ens9"]}, measured)
+    assert (found["plan"], found["applies"]) == (None, True)
+    assert found["problems"] == [
+        "rdma_interfaces has ens9, which this node lacks; choose from ens0f0np0, or leave it out here."
+    ]
+
+
+def test_each_port_is_told_unless_a_fabric_is_declared(tmp_path):
+    measured = facts(tmp_path, adapter(0, "Ethernet"), adapter(1, "Ethernet"))
+    notes = decided(SUBJECT, {**PRESENT, "rdma_traffic_class": "106"}, measured)["notes"]
+    assert [one.partition(",")[0] for one in notes] == [
+        "mlx5_0 at ens0f0np0: NCCL uses class 106", "mlx5_1 at ens1f0np0: NCCL uses class 106",
+    ]  # fmt: skip
+
+
+def test_only_variables_of_the_role_are_judged():
+    found = decided(SUBJECT, {**PRESENT, "rdma_fixed_names": {"x": "y"}, "rdma_roce": {"dscp": 64, "priority": 3}}, {})
+    assert len(found["problems"]) == 2 and found["plan"] is None
+
+
+def test_without_a_plan_or_a_driver_peer_memory_is_left(tmp_path):
+    measured = facts(tmp_path, adapter(0))
+    measured["gpu_rdma"]["gpudirect"]["peermem"]["offered"] = True
+    assert decided(SUBJECT, PRESENT, measured)["plan"]["modules"] == []
+    planned = {"driver": {"kernel_modules": "proprietary", "branch": "550", "version": "550.54.15"}}
+    assert decided(SUBJECT, PRESENT, {**measured, "gpu_stack": planned})["plan"]["modules"] == ["nvidia-peermem"]
+    unloaded = {**measured, "gpu_stack": planned, "gpu_node": {"gpus": [], "driver": {"loaded_version": None}}}
+    assert decided(SUBJECT, PRESENT, unloaded)["plan"]["modules"] == []
+
+
+def test_adapters_for_the_report_are_told_whole(tmp_path):
+    measured = facts(tmp_path, adapter(0, "Ethernet"), adapter(1))
+    direct = measured["gpu_rdma"]["gpudirect"]
+    direct["verbs"] = {
+        "code": "ok",
+        "adapters": {"mlx5_0": {"code": "supported"}, "mlx5_1": {"code": "unsupported", "errno": 95}},
+    }
+    direct["cuda"] = {"code": "ok", "version": 12040, "gpus": {"0000:07:00.0": True}}
+    roce, infiniband = adapters({**PRESENT, "rdma_traffic_class": "106"}, measured)
+    assert (roce["name"], infiniband["name"]) == ("mlx5_0", "mlx5_1")
+    assert roce["gpudirect"] == [{"gpus": ["0000:07:00.0"], "path": "dma-buf", "reasons": []}]
+    assert infiniband["gpudirect"] == [
+        {
+            "gpus": ["0000:07:00.0"],
+            "path": "none",
+            "reasons": [
+                "mlx5_1 cannot register DMA buffers (error 95): its driver or the kernel is too old.",
+                "nvidia_peermem is not loaded.",
+            ],
+        }
+    ]
+    assert roce["ports"][0]["netdevs"] == ("ens0f0np0",) and roce["ports"][0]["state"] == "ACTIVE"
+    (way,) = roce["chains"]
+    assert (way["interface"], way["whole"], infiniband["chains"]) == ("ens0f0np0", False, [])
+    assert way["sentence"].startswith("mlx5_0 at ens0f0np0: NCCL uses class 106, which is DSCP 26")
+
+
+def test_the_packages_nccl_counts_beside_the_environments(tmp_path):
+    measured = facts(tmp_path, adapter(0), gpu_stack={"environments": [{"name": "b"}], "nccl": {"version": "2.20.5"}})
+    direct = measured["gpu_rdma"]["gpudirect"]
+    direct["verbs"] = {"code": "ok", "adapters": {"mlx5_0": {"code": "unsupported", "errno": 95}}}
+    direct["cuda"] = {"code": "ok", "version": 12040, "gpus": {"0000:07:00.0": True}}
+    direct["peermem"] = {"module": "550.54.15", "clients": {}, "registered": True, "offered": True}
+    judged = {one.kind: one for one in compared(SUBJECT, PRESENT, measured)}
+    assert judged["gpudirect"].differs and "NCCL 2.20.5 looks for clients" in judged["gpudirect"].observed
+    assert "NCCL 2.20.5" in adapters(PRESENT, measured)[0]["gpudirect"][0]["reasons"][-1]
+
+
+def test_gpus_are_asked_for_only_where_there_are_some(tmp_path):
+    measured = facts(tmp_path, adapter(0))
+    assert {one.kind for one in compared(SUBJECT, PRESENT, measured)} == {"link", "gpudirect"}
+    measured["gpu_node"] = {"gpus": []}
+    assert {one.kind for one in compared(SUBJECT, PRESENT, measured)} == {"link"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.rdma import (
     Adapter,
     Answer,
@@ -148,3 +148,82 @@ def test_checks_name_what_failed():
         "rdma_link": "passed", "rdma_gpudirect": "passed", "rdma_fabric": "failed", "rdma_chain": "failed",
     }  # fmt: skip
     assert f"{NAME} PFC is none instead of 3; run site again" in found["rdma_fabric"]["reason"]
+
+
+AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)
+ETS = "0: 0 50 %, 1: 0 50 %, 2: 0 50 %, 3: 3 50 %, 4: 0 50 %, 5: 0 50 %, 6: 6 strict, 7: 0 50 %"
+PORTS = (RdmaPort(1, "InfiniBand", "INIT", "LinkUp"), RdmaPort(2, "InfiniBand", None, None))
+APPLY = (Status.DIFFERS, Remedy.APPLY)
+
+
+@pytest.mark.parametrize(
+    ("node", "variables", "whole"),
+    [
+        (NODE, {}, ("adapters", "an active port", "mlx5_0/1 ACTIVE (LinkUp)", *AS_PLANNED, "link")),
+        (replace(NODE, adapters=(Adapter("mlx5_0", ports=PORTS),)), {}, (
+            "adapters", "an active port", "mlx5_0/1 INIT (LinkUp), mlx5_0/2 unknown (unknown)", Status.DIFFERS, Remedy.LIBRARY, "link",
+        )),
+        (replace(NODE, adapters=(Adapter("mlx5_0"),)), {}, (
+            "adapters", "an active port", "no port", Status.DIFFERS, Remedy.LIBRARY, "link",
+        )),
+        (NODE, {}, ("mlx5_0 to 0000:07:00.0", "dma-buf or peermem", "dma-buf", *AS_PLANNED, "gpudirect")),
+        (replace(NODE, gpudirect=None), {}, (
+            "mlx5_0", "dma-buf or peermem", "unknown (mlx5_0 was not asked. The GPUs were not asked for DMA buffers.)",
+            Status.UNKNOWN, Remedy.MEASURE, "gpudirect",
+        )),
+        (NODE, {"fixed_names": {GUID.upper(): "mlx5_0"}}, (GUID, "mlx5_0", "mlx5_0", *AS_PLANNED, "name")),
+        (NODE, {"fixed_names": {GUID: "compute0"}}, (GUID, "compute0", "mlx5_0", Status.DIFFERS, Remedy.BOOT, "name")),
+        (NODE, {"ipoib": {"ib0": {"mode": "connected"}}}, ("mode of ib0", "connected", "connected", *AS_PLANNED, "ipoib")),
+        (NODE, {"ipoib": {"ib0": {"mtu": "4092"}}}, ("mtu of ib0", "4092", "65520", *APPLY, "ipoib")),
+        (NODE, {"ipoib": {"ib1": {"mtu": 4092}}}, ("mtu of ib1", "4092", "", Status.MISSING, Remedy.APPLY, "ipoib")),
+        (NODE, {"roce": FABRIC}, (f"{NAME} DSCP 26", "priority 3", "priority 3", *AS_PLANNED, "fabric")),
+        (port(apps={"26": 4}), {"roce": FABRIC}, (f"{NAME} DSCP 26", "priority 3", "priority 4", *APPLY, "fabric")),
+        (port(apps={"26": 4}), {"roce": FABRIC}, (f"{NAME} DSCP 48", "priority 6", "", Status.MISSING, Remedy.APPLY, "fabric")),
+        (NODE, {"roce": FABRIC}, (f"{NAME} PFC", "3", "3", *AS_PLANNED, "fabric")),
+        (port(pfc=()), {"roce": FABRIC}, (f"{NAME} PFC", "3", "none", *APPLY, "fabric")),
+        (port(pfc=(3, 4)), {"roce": FABRIC}, (f"{NAME} PFC", "3", "3 4", *APPLY, "fabric")),
+        (port(pfc=None), {"roce": FABRIC}, (f"{NAME} PFC", "3", "", Status.MISSING, Remedy.APPLY, "fabric")),
+        (NODE, {"roce": FABRIC}, (f"{NAME} ETS", ETS, ETS, *AS_PLANNED, "fabric")),
+        (port(ets=None), {"roce": FABRIC}, (f"{NAME} ETS", ETS, "", Status.MISSING, Remedy.APPLY, "fabric")),
+        (port(ets=replace(SHOWN, tsa=("ets",) * 8)), {"roce": FABRIC}, (
+            f"{NAME} ETS", ETS, ETS.replace("6 strict", "6 100 %"), *APPLY, "fabric",
+        )),
+        (NODE, {"roce": FABRIC}, (
+            f"mlx5_0 at {NAME}", "lossless",
+            f"mlx5_0 at {NAME}: NCCL uses class 106, which is DSCP 26, priority 3, lossless, traffic class 3 with 50 %.", *AS_PLANNED, "chain",
+        )),
+        (port(pfc=()), {"roce": FABRIC}, (
+            f"mlx5_0 at {NAME}", "lossless", f"mlx5_0 at {NAME}: NCCL uses class 106, which is DSCP 26 and priority 3, which has no flow "
+            "control (PFC is on for: ), so it is lossy.", Status.DIFFERS, Remedy.LIBRARY, "chain",
+        )),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_told_whole(node, variables, whole):
+    assert compared(node, **variables)[whole[0]] == Comparison("rdma", *whole)
+
+
+def test_only_the_interfaces_of_the_fabric_are_asked_for_a_way_without_losses():
+    second = Adapter("mlx5_1", ports=(RdmaPort(1, "Ethernet", "ACTIVE", netdevs=("ens2",)),))
+    node = replace(NODE, adapters=(second, *NODE.adapters))
+    found = [one.subject for one in compared(node, roce=FABRIC, interfaces=[NAME]).values() if one.kind == "chain"]
+    assert found == [f"mlx5_0 at {NAME}"]
+    assert len([one for one in compared(node, roce=FABRIC).values() if one.kind == "chain"]) == 2
+
+
+def test_an_interface_that_shows_nothing_has_nothing_of_the_fabric():
+    found = [one for one in compared(replace(NODE, dcb={}), roce=FABRIC).values() if one.kind == "fabric"]
+    assert [one.status for one in found] == [Status.MISSING] * 4
+
+
+def test_shares_that_nobody_declared_are_not_compared():
+    found = compared(port(ets=None), roce={"dscp": 26, "priority": 3})
+    assert f"{NAME} ETS" not in found and f"{NAME} DSCP 26" in found
+
+
+def test_adapters_without_a_declared_name_are_not_compared():
+    other = replace(NODE.adapters[0], name="mlx5_9", guid=None)
+    assert [
+        one.subject
+        for one in compared(replace(NODE, adapters=(other, *NODE.adapters)), fixed_names={GUID: "mlx5_0"}).values()
+        if one.kind == "name"
+    ] == [GUID]

@@ -135,3 +135,91 @@ def test_every_answer_has_a_sentence():
 
 def test_versions():
     assert version_of("2.21.5+cuda12.4") == (2, 21, 5) and version_of("2.9.9") < version_of("2.22")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cuda", "peermem", "nccl", "sentences"),
+    [
+        (REFUSES, EXPORTS, NO_PEERMEM, (), [
+            "mlx5_0 cannot register DMA buffers (error 95): its driver or the kernel is too old.", "nvidia_peermem is not loaded.",
+        ]),
+        (UNOPENED, EXPORTS, NO_PEERMEM, (), [
+            "mlx5_0 could not be opened (error 13), so it is not known whether it registers DMA buffers.",
+        ]),
+        (REGISTERS, Cuda("ok", None, 11069, {"a": True}), HELD, (), ["The driver offers CUDA 11.6, and DMA buffers need 11.7 or later."]),
+        (REGISTERS, Cuda("ok", None, 9020, {"a": True}), HELD, (), ["The driver offers CUDA 9.2, and DMA buffers need 11.7 or later."]),
+        (REGISTERS, Cuda("ok", None, 11070, {"a": True}), HELD, (), []),
+        (REGISTERS, Cuda("refused", 803), HELD, (), [
+            "libcuda does not start (status 803 of cuda.h), so the GPUs could not be asked for DMA buffers.",
+        ]),
+        (REGISTERS, Cuda("ok"), HELD, (), ["libcuda shows no GPU."]),
+        (REGISTERS, Cuda("ok", None, 12040, {"0000:07:00.0": False}), HELD, (), [
+            "The GPUs 0000:07:00.0 do not export DMA buffers, which requires the driver's open kernel modules.",
+        ]),
+        (REFUSES, EXPORTS, HELD, ["2.22.3+cuda12.4", "2.23.0"], [
+            "mlx5_0 cannot register DMA buffers (error 95): its driver or the kernel is too old.",
+            "NCCL 2.22.3 looks for clients that the RDMA core lists, and nvidia_peermem is not among them; 2.23 and later look for the module.",
+        ]),
+        (REFUSES, EXPORTS, UNREGISTERED, ["2.23"], [
+            "mlx5_0 cannot register DMA buffers (error 95): its driver or the kernel is too old.",
+            "nvidia_peermem is loaded, but the RDMA core does not list it: it was built before the RDMA stack.",
+        ]),
+        # Nothing is loaded that an old NCCL could not see.
+        (REFUSES, EXPORTS, NO_PEERMEM, ["2.20.5"], [
+            "mlx5_0 cannot register DMA buffers (error 95): its driver or the kernel is too old.", "nvidia_peermem is not loaded.",
+        ]),
+    ],
+)  # fmt: skip
+def test_reasons_are_sentences(answer, cuda, peermem, nccl, sentences):
+    node = RdmaNode((Adapter("mlx5_0"),), gpudirect=GpuDirect(Verbs("ok", {"mlx5_0": answer}), cuda, peermem))
+    (found,) = verdicts(node, nccl)
+    assert [describe(one) for one in found.reasons] == sentences
+
+
+def test_of_several_gpus_that_withhold_all_are_named():
+    cuda = Cuda("ok", None, 12040, {"b": False, "a": False})
+    (found,) = verdicts(
+        RdmaNode((Adapter("mlx5_0"),), gpudirect=GpuDirect(Verbs("ok", {"mlx5_0": REGISTERS}), cuda, LISTED))
+    )
+    assert found.gpus == ("a", "b") and describe(found.reasons[0]).startswith("The GPUs a, b do not export")
+
+
+@pytest.mark.parametrize("code", ["no_library", "no_devices", "crashed", "timeout"])
+def test_without_a_word_about_the_adapter_the_libraries_own_counts(code):
+    node = RdmaNode((Adapter("mlx5_0"),), gpudirect=GpuDirect(Verbs(code), EXPORTS, NO_PEERMEM))
+    (found,) = verdicts(node)
+    assert found.reasons[0].code == f"gpudirect_{code}" and "mlx5_0" in describe(found.reasons[0])
+
+
+@pytest.mark.parametrize(
+    ("p2p", "sentence"),
+    [
+        (
+            None,
+            "The driver of efa_0 is the kernel's, which reaches GPUs by DMA buffers only; EFA's installer has another.",
+        ),
+        ("", "The driver of efa_0 has not found NVIDIA's."),
+    ],
+)
+def test_reasons_of_an_efa_are_sentences(p2p, sentence):
+    node = RdmaNode(
+        (Adapter("efa_0", driver="efa", p2p=p2p),),
+        gpudirect=GpuDirect(Verbs("ok", {"efa_0": REGISTERS}), WITHHOLDS, LISTED),
+    )
+    (found,) = verdicts(node)
+    assert describe(found.reasons[-1]) == sentence
+
+
+@pytest.mark.parametrize(
+    ("verbs", "cuda"),
+    [
+        (Verbs("ok"), Cuda("ok", None, 12040, {"a": True})),
+        (Verbs("of_tomorrow"), Cuda("of_tomorrow")),
+        (Verbs("ok", {"mlx5_0": Answer("of_tomorrow")}), Cuda()),
+        (Verbs("not_opened"), Cuda()),
+    ],
+)
+def test_answers_that_nobody_knows_are_none(verbs, cuda):
+    node = RdmaNode((Adapter("mlx5_0"),), gpudirect=GpuDirect(verbs, cuda, NO_PEERMEM))
+    (found,) = verdicts(node)
+    assert found.path == "unknown" and all(describe(one).endswith(".") for one in found.reasons)

@@ -25,6 +25,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.plan i
     problems,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.request import request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 
 FABRIC = {"dscp": 26, "priority": 3, "cnp": {"dscp": 48, "priority": 6}}
 NODE = RdmaNode(
@@ -101,6 +102,76 @@ def test_shares_of_the_link():
     }
 
 
+def test_every_named_priority_has_a_class_of_its_own_number():
+    assert ets({7: 100, 1: "strict"}) == {
+        "tsa": ["strict"] * 7 + ["ets"], "bandwidth": [0] * 7 + [100], "classes": [0, 1, 0, 0, 0, 0, 0, 7],
+    }  # fmt: skip
+    assert ets({0: "50", 1: 50})["bandwidth"] == [50, 50, 0, 0, 0, 0, 0, 0]
+
+
+HEAD = "# Written by role allreduce.gpu.rdma; rdma_state: absent puts back what was there before.\n"
+
+
+def test_the_files_for_peer_memory_are_told_whole():
+    found = planned(driver=Driver("proprietary", True))
+    assert found["files"] == [
+        {"path": "/etc/modules-load.d/allreduce-peermem.conf", "content": f"{HEAD}nvidia-peermem\n", "mode": "0644"},
+        {
+            "path": "/etc/modprobe.d/allreduce-peermem.conf",
+            "content": f"{HEAD}softdep nvidia-peermem pre: ib_core ib_uverbs\nsoftdep nvidia post: nvidia-peermem\n",
+            "mode": "0644",
+        },
+    ]
+
+
+def test_files_of_everything_together():
+    """The rule that names adapters, peer memory, then what the unit applies to each interface."""
+    found = planned(driver=Driver("proprietary", True), names="pci", roce=FABRIC, ipoib={"ib0": {"mtu": 4092}})
+    unit = "/etc/systemd/system/sys-subsystem-net-devices-%s.device.wants/allreduce-rdma@%s.service"
+    assert list(files(found)) == [
+        "/etc/udev/rules.d/60-rdma-persistent-naming.rules", "/etc/modules-load.d/allreduce-peermem.conf",
+        "/etc/modprobe.d/allreduce-peermem.conf", "/etc/allreduce/rdma.json", *(unit % (name, name) for name in ("ens1f0np0", "ib0")),
+    ]  # fmt: skip
+    assert {one["mode"] for one in found["files"] if "content" in one} == {"0644"}
+    assert [one["interface"] for one in found["ports"]] == ["ens1f0np0"] and found["modules"] == ["nvidia-peermem"]
+    assert [one["path"] for one in found["values"]][-1] == "/sys/class/net/ib0/mtu" and len(found["values"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("cnp", "apps", "paths"),
+    [
+        ({}, {"26": 3}, []),
+        ({"dscp": 48}, {"26": 3}, ["cnp_dscp", "np_cnp_dscp"]),
+        ({"priority": 6}, {"26": 3}, ["cnp_802p_prio", "np_cnp_prio"]),
+        ({"dscp": 0, "priority": 0}, {"26": 3, "0": 0}, ["cnp_dscp", "np_cnp_dscp", "cnp_802p_prio", "np_cnp_prio"]),
+    ],
+)
+def test_congestion_notifications(cnp, apps, paths):
+    found = planned(roce={**FABRIC, "cnp": cnp})
+    assert found["ports"][0]["apps"] == apps
+    assert [one["path"].rpartition("/")[2] for one in found["values"]] == paths
+
+
+def test_without_a_known_device_only_nvidias_place_is_left():
+    node = replace(NODE, adapters=(replace(NODE.adapters[0], pci_bus_id=None),))
+    assert [one["path"] for one in planned(node, roce=FABRIC)["values"]] == [
+        "/sys/class/net/ens1f0np0/ecn/roce_np/cnp_dscp", "/sys/class/net/ens1f0np0/ecn/roce_np/cnp_802p_prio",
+    ]  # fmt: skip
+
+
+def test_shares_come_with_the_port():
+    (one,) = planned(roce={**FABRIC, "ets": {0: 50, 3: 50}})["ports"]
+    assert one["ets"] == ets({0: 50, 3: 50})
+
+
+def test_a_fabric_is_for_the_interfaces_that_are_named():
+    both = replace(
+        NODE, adapters=(*NODE.adapters, Adapter("mlx5_3", ports=(RdmaPort(1, "Ethernet", netdevs=("ens2", "ens0")),)))
+    )
+    assert [one["interface"] for one in planned(both, roce=FABRIC)["ports"]] == ["ens0", "ens1f0np0", "ens2"]
+    assert [one["interface"] for one in planned(both, roce=FABRIC, interfaces=["ens2"])["ports"]] == ["ens2"]
+
+
 def test_names():
     guid = "b8ce:f603:0077:8ab4"
     (text,) = files(planned(names="pci", fixed_names={guid.upper(): "compute0"})).values()
@@ -153,6 +224,38 @@ def test_peer_memory_where_it_is_the_only_way(driver, offered, peermem, expected
 )
 def test_what_cannot_be_done_on_this_node(change, variables, expected):
     assert refused(replace(NODE, **change), **variables) == expected
+
+
+TWO = (*NODE.adapters, Adapter("mlx5_3", ports=(RdmaPort(1, "Ethernet", netdevs=("ens0",)),)))
+
+
+@pytest.mark.parametrize(
+    ("change", "variables", "sentences"),
+    [
+        ({"dcb_program": False, "adapters": TWO}, {"roce": FABRIC}, [
+            "ens0, ens1f0np0 is declared for RoCE, and this node lacks the program dcb, which sets it; install iproute2 5.11 or later, or leave "
+            "rdma_roce empty here.",
+        ]),
+        ({"dcb_agent": True, "adapters": TWO}, {"roce": FABRIC}, [
+            f"The DCB settings of {name} belong to lldpad, which would undo what is declared; stop it, or leave rdma_roce empty here."
+            for name in ("ens0", "ens1f0np0")
+        ]),
+        ({"dcb": {"ens1f0np0": Bridging(dcbx=())}}, {"roce": FABRIC}, [
+            "The DCB settings of ens1f0np0 belong to the adapter's firmware, which would undo what is declared; stop it, or leave rdma_roce "
+            "empty here.",
+        ]),
+        ({"adapters": TWO}, {"interfaces": ["ens9", "ens0", "ens8"]}, [
+            f"rdma_interfaces has {name}, which this node lacks; choose from ens0, ens1f0np0, or leave it out here." for name in ("ens9", "ens8")
+        ]),
+        ({"ipoib": {}}, {"ipoib": {"ib7": {"mtu": 2044}}}, [
+            "rdma_ipoib has ib7, which this node lacks; choose from none, or leave it out here.",
+        ]),
+        ({"dcb_agent": True}, {}, []),
+    ],
+)  # fmt: skip
+def test_each_reason_is_one_sentence(change, variables, sentences):
+    wanted = request({f"rdma_{name}": value for name, value in variables.items()})
+    assert [describe(one) for one in problems(wanted, replace(NODE, **change))] == sentences
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@
 import copy
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
-from tests.support.slurm import measured
+from tests.support.slurm import cluster_hosts, cluster_node, measured
 from tests.support.subjects import compare_node, decide_node
 
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
@@ -25,6 +26,12 @@ CONTROLLER = {
     "lines": {lines.GRES: None, lines.NODES: None},
 }
 EXTERNAL = {"slurm_state": "external"}
+
+
+def changed(machine, **what):
+    """Facts of a machine with other values in gpu_slurm."""
+    facts = measured(machine)
+    return {**facts, "gpu_slurm": {**facts["gpu_slurm"], **what}}
 
 
 def cluster(**variables):
@@ -215,6 +222,15 @@ def test_what_does_not_include_the_files_yet_is_told():
     ("variables", "sentence"),
     [
         ({"slurm_version": "latest"}, "slurm_version is 'latest'; write it like 24.11."),
+        ({"slurm_directory": "/etc/slurm/"}, "slurm_directory is '/etc/slurm/'; write it like /etc/slurm."),
+        ({"slurm_cluster_name": "North"}, "slurm_cluster_name is 'North'; write it like cluster."),
+        ({"slurm_partition": "ALL"}, "slurm_partition is 'ALL'; write it like gpu."),
+        ({"slurm_memory_margin": 51}, "slurm_memory_margin is 51; set it to at most 50 percent."),
+        ({"slurm_memory_margin": "many"}, "slurm_memory_margin is 'many'; write it like 5."),
+        (
+            {"slurm_extra_lines": "Include x"},
+            ("slurm_extra_lines has 'Include x'; write each as Key=Value, without comments and continuations."),
+        ),
         ({"slurm_node_name": "default"}, "slurm_node_name is 'default'; write it like gpu-1."),
         ({"slurm_memory_margin": -1}, "slurm_memory_margin is -1; write it like 5."),
         ({"slurm_memory_margin": 60}, "slurm_memory_margin is 60; set it to at most 50 percent."),
@@ -324,3 +340,193 @@ def test_nodes_that_were_not_measured_or_are_not_slurms(variables, facts, status
 )
 def test_hosts_of_an_inventory_that_says_nothing_take_no_part(known, hosts):
     assert concerned(known, GROUPS) == hosts
+
+
+def test_comparisons_of_lines_are_told_whole():
+    known = own_lines()
+    gres, node = told(**{lines.GRES: [], lines.NODES: None})
+    assert gres == Comparison(
+        "slurm",
+        "allreduce_gres.conf",
+        "; ".join(known[lines.GRES]),
+        "no line",
+        Status.DIFFERS,
+        Remedy.RECONFIGURE,
+        "gpus",
+    )
+    assert node == Comparison(
+        "slurm", "allreduce_nodes.conf", "; ".join(known[lines.NODES]), "", Status.MISSING, Remedy.RECONFIGURE, "node"
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "whole"),
+    [
+        (Node("gpu-1", EXTERNAL, groups=GROUPS), ("as measured", "", Status.UNKNOWN, Remedy.MEASURE)),
+        (
+            Node("gpu-1", {}, {"gpu_node_state": {"records": ["slurm"]}}, groups=GROUPS),
+            ("as it was", "ours", Status.UNWANTED, Remedy.APPLY),
+        ),
+        (
+            Node("gpu-1", EXTERNAL, changed("a40-pcie", memory_kib=None), groups=GROUPS),
+            ("as measured", "The kernel of gpu-1 does not show how much memory there is; set slurm_state: absent for it", Status.DIFFERS, Remedy.DECLARE),
+        ),
+    ],
+)  # fmt: skip
+def test_nodes_without_lines_are_told_whole(node, whole):
+    assert SUBJECT.compare(node) == [Comparison("slurm", "allreduce_gres.conf", *whole, "gpus")]
+
+
+@pytest.mark.parametrize("record", ["slurm", "slurm_programs", "slurm_installed"])
+def test_whatever_is_left_of_slurm_differs(record):
+    node = Node("gpu-1", {"slurm_state": "absent"}, {"gpu_node_state": {"records": [record]}}, groups=GROUPS)
+    assert [one.status for one in SUBJECT.compare(node)] == [Status.UNWANTED]
+    other = Node("gpu-1", {"slurm_state": "absent"}, {"gpu_node_state": {"records": ["tuning"]}}, groups=GROUPS)
+    assert SUBJECT.compare(other) == []
+
+
+def test_a_controller_has_no_lines_of_its_own():
+    facts = {"gpu_slurm": CONTROLLER, "gpu_node": {}}
+    assert SUBJECT.compare(Node("ctl", EXTERNAL, facts, cluster(), GROUPS)) == []
+
+
+def asked_of(state, **variables):
+    """What is compared on a node of a cluster of ours, or of somebody's, whose controller was asked."""
+    known = cluster_hosts(slurm_state=state, verify_slurm_job=True, **variables)
+    facts = known["gpu-1"]["ansible_facts"]
+    facts["gpu_node_state"]["services"] = {"munge": {"enabled": True, "active": True}}
+    facts["gpu_slurm"]["asked"] = {
+        "controller": "10.0.0.1",
+        "reachable": True,
+        "accounting": True,
+        "answers": True,
+        "state": "idle",
+    }
+    return SUBJECT.compare(cluster_node(known, "gpu-1"))
+
+
+def test_a_cluster_of_ours_is_asked_and_its_services_are_looked_at():
+    found = [(one.subject, one.status) for one in asked_of("present")]
+    assert found[2:] == [
+        ("munge", Status.AS_PLANNED), ("slurmd", Status.UNKNOWN), ("slurmctld", Status.AS_PLANNED), ("slurmdbd", Status.AS_PLANNED),
+        ("slurmctld", Status.AS_PLANNED), ("node", Status.AS_PLANNED), ("job", Status.UNKNOWN),
+    ]  # fmt: skip
+    assert asked_of("present")[-1].desired == "a job that sees 4 GPUs"
+    # Somebody else's is theirs.
+    assert [one.subject for one in asked_of("external")] == [lines.GRES, lines.NODES]
+
+
+def test_the_line_has_the_address_where_the_cluster_is_ours():
+    (desired,) = [one.desired for one in asked_of("present") if one.subject == lines.NODES]
+    assert desired.startswith("NodeAddr=10.0.0.2 Boards=1 ")
+    (desired,) = [one.desired for one in asked_of("external") if one.subject == lines.NODES]
+    assert desired.startswith("Boards=1 ")
+
+
+@pytest.mark.parametrize(
+    ("variables", "options"),
+    [
+        ({}, {"directory": "/etc/slurm", "name": ""}),
+        ({"slurm_directory": "/opt/slurm/etc", "slurm_node_name": "n7"}, {"directory": "/opt/slurm/etc", "name": "n7"}),
+        ({"slurm_directory": None}, {"directory": "/etc/slurm", "name": ""}),
+    ],
+)
+def test_what_has_to_be_known(variables, options):
+    assert SUBJECT.asked(variables, "apply") == options
+    assert SUBJECT.asked(variables, "verify") == {**options, "probe": True}
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "sentence"),
+    [
+        (EXTERNAL, {"version": None}, (
+            "It is not known which Slurm ctl runs, since scontrol is not there; set slurm_version to that of slurmctld, such as '24.11'."
+        )),
+        ({**EXTERNAL, "slurm_directory": "/opt/slurm"}, {"configured": False}, (
+            "ctl has no /opt/slurm/slurm.conf; set slurm_directory to where that file is, or take the host out of group controllers."
+        )),
+    ],
+)  # fmt: skip
+def test_what_a_controller_lacks_is_one_sentence(variables, facts, sentence):
+    assert decide(cluster(**variables), **facts)["problems"] == [sentence]
+
+
+def test_nodes_that_are_not_known_are_named_together():
+    hostvars = without(without(cluster(), "gpu-1", "gpu_slurm"), "gpu-2", "gpu_node")
+    assert decide(hostvars)["problems"] == [
+        "gpu-1, gpu-2: not measured in this run, and Slurm would lose what the files no longer name; run without --limit, make them "
+        "reachable, or set slurm_state: absent for them."
+    ]
+
+
+def test_a_node_of_another_kind_of_cluster_is_not_named():
+    hostvars = cluster()
+    hostvars["gpu-2"]["slurm_state"] = "present"
+    assert "NodeName=gpu-1 " in decide(hostvars)["plan"]["files"][1]["content"]
+
+
+def test_every_version_tells_what_is_left_to_do():
+    found = decide(cluster(slurm_directory="/opt/slurm"), included={}, version="21.08.8")
+    assert found["notes"] == [
+        "ctl does not use allreduce_gres.conf yet: add the line 'Include allreduce_gres.conf' to /opt/slurm/gres.conf.",
+        "ctl does not use allreduce_nodes.conf yet: add the line 'Include allreduce_nodes.conf' to /opt/slurm/slurm.conf.",
+        "Slurm 21.08.8 does not send included files to nodes that have no slurm.conf of their own; give them allreduce_gres.conf and "
+        "allreduce_nodes.conf as you give them slurm.conf.",
+    ]
+    assert [(one["path"], one["mode"]) for one in found["plan"]["files"]] == [
+        ("/opt/slurm/allreduce_gres.conf", "0644"), ("/opt/slurm/allreduce_nodes.conf", "0644"),
+    ]  # fmt: skip
+
+
+def test_gpus_near_a_part_of_a_socket_are_one_sentence():
+    hostvars = left_out(cluster(slurm_autodetect="nvml"), "gpu-2")
+    hostvars["gpu-1"]["ansible_facts"] = measured("dgx-a100")
+    assert decide(hostvars, {**GROUPS, "gpu_nodes": ["gpu-1"]})["problems"] == [
+        "The GPUs of gpu-1 are near a part of a socket, and Slurm 24.11 and newer refuses a node of which it detects that; set "
+        "slurm_autodetect: none, or slurm_numa_node_as_socket: true and SlurmdParameters=numa_node_as_socket in slurm.conf."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("groups", "state", "sentences"),
+    [
+        ({}, "external", [
+            "slurm_state is external, but the inventory has no hosts in the group controllers; list those there on which slurmctld runs.",
+        ]),
+        ({"controllers": ["a", "b"]}, "external", []),
+        ({"controllers": ["a", "b"]}, "present", [
+            "slurm_state: present is for one controller, and group controllers has a, b; leave one, or set slurm_state: external for a cluster "
+            "that you run yourself.",
+        ]),
+        ({"controllers": ["a"], "gpu_nodes": ["a", "b"]}, "present", [
+            "a is in groups controllers and gpu_nodes, which slurm_state: present does not support; take another host as controller, or set "
+            "slurm_state: external.",
+        ]),
+        ({"controllers": ["a"], "gpu_nodes": ["a", "b"]}, "external", []),
+        ({}, "absent", []),
+    ],
+)  # fmt: skip
+def test_what_the_inventory_lacks_is_one_sentence(groups, state, sentences):
+    found = SUBJECT.misfits(Node("gpu-1", {"slurm_state": state}, groups=groups))
+    assert [describe(one) for one in found] == sentences
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("24.11", True), ("24.11.5", True), ("24.05.9", False), ("23.11", False), ("25.05", True)],
+)
+def test_versions_are_compared_by_their_numbers(version, expected):
+    assert versions.load()["whole_sockets"].since == "24.11"
+    assert versions.can(version, "whole_sockets") is expected
+
+
+ROW = 'rows:\n  - {name: a, since: "24.11", meaning: é, source: s}\n'
+
+
+def test_rows_of_abilities_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(versions, "TABLE", tmp_path / "abilities.yml")
+    versions.TABLE.write_text(ROW, "utf-8")
+    assert versions.load.__wrapped__() == {"a": versions.Ability("a", "24.11", "é", "s")}
+    versions.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("meaning: é, ", ""), "utf-8")
+    with pytest.raises(DocumentError, match=r"^abilities\[1\]\.meaning"):
+        versions.load.__wrapped__()

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm import PROGRAMS, SCRIPTS, read_slurm
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import SlurmNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import health, installed
@@ -153,3 +154,65 @@ def test_the_check_succeeds_for_slurm_and_tells_the_hook(tmp_path, arguments, ex
     python.chmod(0o755)
     text = TEXTS["check"].replace("/usr/bin/python3", str(python))
     assert subprocess.run(["sh", "-c", text, "check", *arguments], env={}, check=False).returncode == expected
+
+
+def test_the_scripts_are_told_whole():
+    assert TEXTS["check"] == (
+        "#!/bin/sh\n# Written by role allreduce.gpu.slurm.\nPATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}\n"
+        "export PATH\npython=/usr/bin/python3\n[ -x $python ] || python=/usr/libexec/platform-python\n"
+        f'timeout -k 2 55 $python -I -B {PROGRAMS} check n1 "$@" || [ $# -eq 0 ]\n'
+    )
+    assert set(TEXTS) == {"check", "prolog", "epilog"}
+
+
+def test_the_record_says_that_they_are_there():
+    record = health.files("n1")[0]
+    assert record == {"path": "/var/lib/allreduce/slurm_programs.json", "content": '{"format": 1}\n'}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"health_state": "present", "slurm_state": "present"}, True),
+        ({"health_state": "present", "slurm_state": "external"}, True),
+        ({"health_state": "present", "slurm_state": "absent"}, False),
+        ({"health_state": "present"}, False),
+        ({"health_state": "absent", "slurm_state": "present"}, False),
+        ({"slurm_state": "present"}, False),
+        ({"health_state": "present", "slurm_state": "present", "slurm_health": "no"}, False),
+    ],
+)
+def test_who_asks_for_them(variables, expected):
+    assert health.is_asked(variables) is expected
+
+
+@pytest.mark.parametrize(
+    ("state", "other", "expected"),
+    [("present", "present", True), ("present", "external", False), ("external", "external", False)],
+)
+def test_a_node_has_them_for_others_of_its_own_cluster_only(state, other, expected):
+    known = hosts(watched=("gpu-2",))
+    known["gpu-1"]["slurm_state"], known["gpu-2"]["slurm_state"] = state, other
+    assert health.is_expected(node(known, "gpu-1")) is expected
+
+
+def compared(**measured):
+    return health.compare(SlurmNode(name="gpu-1", **measured))
+
+
+def test_their_comparison_is_told_whole(place):
+    seen = parse(SlurmNode, read_slurm(FileTree(str(place)), "/etc/slurm", "gpu-1"), "gpu_slurm").programs
+    expected = {"component": "slurm", "subject": PROGRAMS, "desired": seen[:12], "kind": "health"}
+    assert compared(programs=seen) == [Comparison(**expected, observed=seen[:12], status=Status.AS_PLANNED)]
+    assert compared() == [Comparison(**expected, observed="", status=Status.MISSING, remedy=Remedy.APPLY)]
+    other = "0" * 64
+    assert compared(programs=other) == [
+        Comparison(**expected, observed="0" * 12, status=Status.DIFFERS, remedy=Remedy.APPLY)
+    ]
+
+
+def test_a_node_whose_name_is_no_name_has_none():
+    assert health.compare(SlurmNode(name="a b")) == []
+    known = hosts()
+    known["gpu-1"]["ansible_facts"]["gpu_slurm"]["name"] = "a b"
+    assert programs(known)["files"] == []

@@ -6,11 +6,16 @@
 import re
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked, Job
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import cluster, installed, programs
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import READS_OF_OTHERS, SUBJECT
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.compare import compare_asked
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.compare import (
+    compare_asked,
+    compare_services,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import (
     WRITTEN,
     misfits,
@@ -20,6 +25,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.reque
 
 from tests.support.slurm import cluster_hosts as hosts
 from tests.support.slurm import cluster_node as node
+from tests.support.slurm import measured
 
 PRESENT = {"slurm_state": "present"}
 
@@ -134,8 +140,8 @@ def test_keys_that_hold_the_cluster_together_are_not_the_user_s():
     assert not free & WRITTEN
 
 
-def changed(known, name, **facts):
-    known[name]["ansible_facts"]["gpu_slurm"].update(facts)
+def changed(known, host, **facts):
+    known[host]["ansible_facts"]["gpu_slurm"].update(facts)
     return known
 
 
@@ -311,3 +317,401 @@ def test_what_a_job_saw_is_judged(job, expected):
 )
 def test_a_job_is_run_where_it_is_asked_for(variables, user):
     assert SUBJECT.asked(variables, "verify").get("job_user") == user
+
+
+SLURM_CONF = """\
+# Written by role allreduce.gpu.slurm; slurm_extra_lines adds to it.
+ClusterName=cluster
+SlurmctldHost=ctl(10.0.0.1)
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmUser=slurm
+AuthType=auth/munge
+SlurmctldParameters=enable_configless
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/lib/slurm/slurmd
+SlurmctldLogFile=/var/log/slurm/slurmctld.log
+SlurmdLogFile=/var/log/slurm/slurmd.log
+SlurmctldPidFile=/run/slurmctld/slurmctld.pid
+SlurmdPidFile=/run/slurm/slurmd.pid
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup,task/affinity
+JobAcctGatherType=jobacct_gather/cgroup
+PrologFlags=Contain
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=7648
+GresTypes=gpu
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=10.0.0.1
+AccountingStoragePort=6819
+AccountingStorageTRES=gres/gpu
+PropagateResourceLimitsExcept=MEMLOCK
+ReturnToService=1
+UnkillableStepTimeout=180
+PriorityType=priority/multifactor
+PriorityWeightFairshare=10000
+PriorityWeightAge=1000
+Include allreduce_nodes.conf
+PartitionName=gpu Nodes=ALL Default=YES State=UP MaxTime=INFINITE TRESBillingWeights=CPU=1.0,GRES/gpu=32.0
+"""
+SLURMDBD_CONF = """\
+# Written by role allreduce.gpu.slurm; slurm_extra_lines adds to it.
+AuthType=auth/munge
+DbdHost=ctl
+DbdAddr=10.0.0.1
+DbdPort=6819
+SlurmUser=slurm
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=slurm
+StorageLoc=slurm_acct_db
+LogFile=/var/log/slurm/slurmdbd.log
+PidFile=/run/slurmdbd/slurmdbd.pid
+"""
+HEAD = "# Written by role allreduce.gpu.slurm; slurm_extra_lines adds to it.\n"
+
+
+def test_the_controller_s_files_are_told_whole():
+    found = files(answer(hosts()))
+    assert list(found) == [
+        "/etc/hosts", "/var/spool/slurmctld", "/etc/slurm/slurmdbd.conf", "/etc/slurm/allreduce_gres.conf",
+        "/etc/slurm/allreduce_nodes.conf", "/etc/slurm/gres.conf", "/etc/slurm/cgroup.conf", "/etc/slurm/slurm.conf",
+    ]  # fmt: skip
+    assert found["/etc/slurm/slurm.conf"] == SLURM_CONF
+    assert found["/etc/slurm/slurmdbd.conf"] == SLURMDBD_CONF
+    assert found["/etc/slurm/gres.conf"] == f"{HEAD}Include allreduce_gres.conf\n"
+    assert found["/etc/slurm/cgroup.conf"] == f"{HEAD}ConstrainCores=yes\nConstrainDevices=yes\nConstrainRAMSpace=yes\n"
+
+
+def test_what_the_user_and_the_nodes_change_in_slurm_conf():
+    known = hosts(
+        slurm_cgroups=False, slurm_numa_node_as_socket=True, firewall_state="present", slurm_cluster_name="north", slurm_partition="all_gpus",
+        slurm_extra_lines=["priorityweightage=5", "MaxArraySize=9"],
+    )  # fmt: skip
+    assert set(files(answer(known))["/etc/slurm/slurm.conf"].splitlines()) ^ set(SLURM_CONF.splitlines()) == {
+        "ClusterName=cluster", "ClusterName=north",
+        "ProctrackType=proctrack/cgroup", "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/cgroup,task/affinity", "TaskPlugin=task/affinity",
+        "JobAcctGatherType=jobacct_gather/cgroup", "JobAcctGatherType=jobacct_gather/linux",
+        "PrologFlags=Contain",
+        "PriorityWeightAge=1000", "priorityweightage=5", "MaxArraySize=9",
+        "SlurmdParameters=numa_node_as_socket", "SrunPortRange=61001-64000",
+        "PartitionName=gpu Nodes=ALL Default=YES State=UP MaxTime=INFINITE TRESBillingWeights=CPU=1.0,GRES/gpu=32.0",
+        "PartitionName=all_gpus Nodes=ALL Default=YES State=UP MaxTime=INFINITE TRESBillingWeights=CPU=1.0,GRES/gpu=32.0",
+    }  # fmt: skip
+
+
+def machine(known, name, other):
+    """The cluster with another machine as one of its nodes."""
+    facts = known[name]["ansible_facts"]
+    found = measured(other)
+    facts["gpu_node"] = found["gpu_node"]
+    facts["gpu_slurm"] = {**found["gpu_slurm"], "name": name, "confines": True}
+    return known
+
+
+@pytest.mark.parametrize(
+    ("others", "memory", "weight"),
+    [
+        ({}, "7648", " TRESBillingWeights=CPU=1.0,GRES/gpu=32.0"),
+        # 256 processors with 8 GPUs.
+        ({"gpu-1": "dgx-a100", "gpu-2": "dgx-a100"}, "3824", " TRESBillingWeights=CPU=1.0,GRES/gpu=32.0"),
+        # The largest share counts, and the least memory.
+        ({"gpu-2": "rtx-3090-3080"}, "7648", " TRESBillingWeights=CPU=1.0,GRES/gpu=32.0"),
+        ({"gpu-1": "rtx-3090-3080", "gpu-2": "rtx-3090-3080"}, "30592", " TRESBillingWeights=CPU=1.0,GRES/gpu=16.0"),
+        ({"gpu-1": "no-gpu", "gpu-2": "no-gpu"}, "122368", ""),
+    ],
+)
+def test_a_gpu_weighs_its_share_of_the_processors(others, memory, weight):
+    known = hosts()
+    for name, other in others.items():
+        machine(known, name, other)
+    conf = files(answer(known))["/etc/slurm/slurm.conf"]
+    assert keys(conf)["DefMemPerCPU"] == memory
+    assert conf.endswith(f"\nPartitionName=gpu Nodes=ALL Default=YES State=UP MaxTime=INFINITE{weight}\n")
+
+
+@pytest.mark.parametrize(
+    ("known", "daemons"),
+    [
+        (hosts(slurm_numa_node_as_socket=True), ["slurmctld", "slurmd"]),
+        (hosts(slurm_cluster_name="north"), ["slurmctld", "slurmd"]),
+        (hosts(slurm_extra_lines=["SlurmctldTimeout=9"]), []),
+        (hosts(slurm_extra_lines=["PriorityType=priority/basic"]), ["slurmctld", "slurmd"]),
+        (hosts(firewall_state="present"), []),
+        (hosts(health_state="present"), []),
+        ({**hosts(), "ctl": {**hosts()["ctl"], "gpu_cluster_address": "10.0.0.9"}}, ["slurmdbd", "slurmctld", "slurmd"]),
+        (machine(hosts(), "gpu-2", "no-gpu"), ["slurmctld", "slurmd"]),
+        (hosts(), []),
+    ],
+    ids=["sockets", "cluster", "another line", "a line of the start", "firewall", "health", "address", "node", "nothing"],
+)  # fmt: skip
+def test_who_starts_again_after_which_change(known, daemons):
+    """What slurm.conf(5) says is read as a daemon starts, and nothing else: a restart of slurmctld takes seconds from everybody."""
+    found = []
+    for name, units in (("ctl", ("slurmdbd", "slurmctld")), ("gpu-1", ("slurmd",))):
+        before, after = (files(answer(one, name), "first") for one in (hosts(), known))
+        found += [unit for unit in units if before[installed.DROP_IN % unit] != after[installed.DROP_IN % unit]]
+    assert found == daemons
+
+
+UNIT = re.compile(r"# Written by role allreduce\.gpu\.slurm for the configuration [0-9a-f]{16}\.\n")
+
+
+def test_drop_ins_are_told_whole():
+    first = files(answer(hosts()), "first")
+    assert [path.split("/")[4].partition(".")[0] for path in list(first)[1:]] == ["slurmdbd", "slurmctld"]
+    for unit in ("slurmdbd", "slurmctld"):
+        text = first[f"/etc/systemd/system/{unit}.service.d/allreduce.conf"]
+        assert UNIT.match(text)
+        assert UNIT.sub("", text) == "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nRestart=on-failure\nRestartSec=10\n"
+    text = files(answer(hosts(), "gpu-1"), "first")["/etc/systemd/system/slurmd.service.d/allreduce.conf"]
+    assert UNIT.match(text)
+    assert UNIT.sub("", text) == (
+        "[Unit]\nStartLimitIntervalSec=0\nConditionPathExists=\nAfter=nvidia-persistenced.service nvidia-fabricmanager.service\n\n"
+        "[Service]\nEnvironmentFile=\nEnvironment=SLURMD_OPTIONS=--conf-server=10.0.0.1:6817\nLimitMEMLOCK=infinity\n"
+        "Restart=on-failure\nRestartSec=10\n"
+    )
+
+
+def test_an_address_of_ip_version_6_is_in_brackets():
+    known = hosts()
+    known["ctl"]["gpu_cluster_address"] = "fd00::1"
+    unit = files(answer(known, "gpu-1"), "first")["/etc/systemd/system/slurmd.service.d/allreduce.conf"]
+    assert "SLURMD_OPTIONS=--conf-server=[fd00::1]:6817\n" in unit
+
+
+def test_what_is_done_on_each_kind_of_host():
+    packages = [
+        "munge",
+        "slurm-wlm-basic-plugins",
+        "slurm-wlm-mysql-plugin",
+        "slurm-client",
+        "slurmctld",
+        "slurmdbd",
+        "mariadb-server",
+    ]
+    found = answer(hosts())
+    assert (
+        set(found) == {"problems", "first", "packages", "files", "services", "sent"} and found["packages"] == packages
+    )
+    assert found["sent"] == [
+        f"/etc/slurm/{name}"
+        for name in ("allreduce_gres.conf", "allreduce_nodes.conf", "gres.conf", "cgroup.conf", "slurm.conf")
+    ]
+    assert found["services"] == [
+        {"name": name, "unit": f"/etc/systemd/system/{name}.service.d/allreduce.conf"}
+        for name in ("munge", "mariadb", "slurmdbd", "slurmctld")
+    ]
+    directory, database = found["files"][1:3]
+    assert directory == {
+        "path": "/var/spool/slurmctld",
+        "state": "directory",
+        "mode": "0755",
+        "owner": "root",
+        "group": "root",
+    }
+    assert (database["mode"], database["owner"], database["group"]) == ("0600", "root", "root")
+    found = answer(hosts(), "gpu-1")
+    assert found["packages"] == ["munge", "slurm-wlm-basic-plugins", "slurm-client", "slurmd"]
+    assert [one["name"] for one in found["services"]] == ["munge", "slurmd"]
+
+
+def test_what_was_brought_is_recorded():
+    record = files(answer(hosts(), "gpu-1"), "first")["/var/lib/allreduce/slurm_installed.json"]
+    assert record == '{"format": 1, "packages": ["munge", "slurm-client", "slurm-wlm-basic-plugins", "slurmd"]}\n'
+
+
+def test_all_that_goes():
+    known = hosts(slurm_state="absent")
+    facts = known["ctl"]["ansible_facts"]
+    ours = ["mariadb-server", "munge", "slurmctld", "slurmdbd", "gone-by-hand"]
+    facts["gpu_slurm"]["installed"] = ours
+    facts["gpu_node_state"]["packages"] = dict.fromkeys([*ours[:4], "slurm-client"], "1")
+    facts["gpu_node_state"]["services"] = {
+        "munge": {"enabled": True}, "mariadb": {"active": True}, "slurmctld": {"enabled": True, "active": True},
+        "slurmdbd": {"enabled": False, "active": False},
+    }  # fmt: skip
+    found = installed.removed(node(known))
+    # Who uses a service stops before it.
+    assert (found["services"], found["packages"]) == (["slurmctld", "mariadb", "munge"], ours[:4])
+    assert [one["path"] for one in found["files"]] == [
+        "/etc/hosts",
+        *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in ("slurmctld", "slurmdbd", "slurmd")),
+        *(
+            f"/etc/slurm/{name}"
+            for name in (
+                "slurm.conf",
+                "cgroup.conf",
+                "gres.conf",
+                "slurmdbd.conf",
+                "allreduce_gres.conf",
+                "allreduce_nodes.conf",
+            )
+        ),
+    ]
+    assert {one.get("state") for one in found["files"]} == {None, "absent"} and found["files"][0]["block"] == ""
+    assert found["record"] == [{"path": "/var/lib/allreduce/slurm_installed.json", "state": "absent"}]
+
+
+def test_a_host_that_has_nothing_loses_nothing():
+    known = hosts(slurm_state="absent")
+    found = installed.removed(node(known))
+    assert (found["services"], found["packages"], found["drops"]) == ([], [], False)
+
+
+def test_services_of_slurm_s_go_whoever_brought_the_package():
+    known = hosts(slurm_state="absent")
+    services = dict.fromkeys(["munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"], {"active": True})
+    known["ctl"]["ansible_facts"]["gpu_node_state"]["services"] = services
+    assert installed.removed(node(known))["services"] == ["slurmd", "slurmctld", "slurmdbd"]
+
+
+def test_what_all_nodes_are_told_of_the_cluster():
+    known = hosts()
+    found = installed.shared(node(known))
+    assert (found["problems"], found["address"], found["checked"]) == ([], "10.0.0.1", False)
+    assert re.fullmatch("[0-9a-f]{16}", found["digest"])
+    assert installed.shared(node(known, "gpu-1")) == found == installed.shared(node(known, "gpu-2"))
+    assert installed.shared(node(hosts(health_state="present")))["checked"] is True
+
+
+@pytest.mark.parametrize(
+    ("known", "sentence"),
+    [
+        ({**hosts(), "ctl": {**hosts()["ctl"], "slurm_state": "external"}}, (
+            "Slurm's controller ctl was not set up in this run; make it reachable, run without --limit, and set slurm_state: present for it, too."
+        )),
+        (on(hosts(), "ctl", "11.7"), (
+            "There is no Slurm for ctl: the role installs that of Debian 12, Debian 13, not of debian 11.7; install Slurm yourself and set "
+            "slurm_state: external."
+        )),
+        (on(hosts(), "gpu-2", "12"), (
+            "gpu-2 has Slurm 22.05, which slurmctld 24.11 of ctl does not take; upgrade the older of both, or set slurm_state: absent for the "
+            "node."
+        )),
+        (changed(hosts(), "gpu-2", confines=False), (
+            "The kernel of gpu-2 does not give cgroups the controllers cpu, cpuset and memory; set slurm_cgroups: false for all hosts, with "
+            "which jobs are not confined to their GPUs, or repair that."
+        )),
+        (changed(hosts(), "ctl", name="all"), (
+            "ctl is called 'all', which Slurm does not take for a node; set slurm_node_name."
+        )),
+        ({**hosts(), "gpu-2": {**hosts()["gpu-2"], "gpu_cluster_address": ""}}, (
+            "The address of gpu-2 is not known; set gpu_cluster_address."
+        )),
+        ({**hosts(), "ctl": {**hosts()["ctl"], "gpu_cluster_address": ""}}, (
+            "The address of ctl is not known; set gpu_cluster_address."
+        )),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_cluster_is_one_sentence(known, sentence):
+    assert sentences(installed.shared(node(known))) == [sentence]
+    assert sentence in sentences(answer(known, "gpu-1"))
+
+
+def test_a_host_s_own_variables_are_judged_first():
+    known = hosts(slurm_partition="all")
+    assert (
+        sentences(answer(known))
+        == sentences(answer(known, "gpu-1"))
+        == ["slurm_partition is 'all'; write it like gpu."]
+    )
+    assert set(answer(known)) == {"problems"}
+
+
+@pytest.mark.parametrize(
+    ("state", "version", "code"),
+    [("present", "11", "slurm_no_packages"), ("present", "13", None), ("external", "11", None), (None, "11", None)],
+)
+def test_the_plan_says_where_there_is_no_slurm(state, version, code):
+    found = installed.obstacle("gpu-1", {"slurm_state": state}, {"id": "debian", "version": version})
+    assert (found.code if found else None) == code
+
+
+def test_a_system_that_nobody_knows():
+    found = installed.obstacle("gpu-1", PRESENT, {"id": "", "version": ""})
+    assert "not of an unknown system; install Slurm yourself" in describe(found)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_there"),
+    [
+        ({}, False),
+        ({"gpu_node_state": {}}, False),
+        ({"gpu_node_state": {"records": ["slurm_installed"]}}, True),
+        ({"gpu_node_state": {"records": ["slurm"]}}, False),
+    ],
+)  # fmt: skip
+def test_what_was_installed_is_on_record(facts, is_there):
+    assert installed.is_installed(facts) is is_there
+
+
+AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "whole"),
+    [
+        ({}, ("slurmctld", "answers", "answers", *AS_PLANNED, "controller")),
+        ({"reachable": False}, ("slurmctld", "answers", "does not answer at 10.0.0.1", Status.DIFFERS, Remedy.APPLY, "controller")),
+        ({"reachable": False, "controller": ""}, (
+            "slurmctld", "answers", "does not answer at any address", Status.DIFFERS, Remedy.APPLY, "controller",
+        )),
+        ({}, ("slurmdbd", "answers", "answers", *AS_PLANNED, "controller")),
+        ({}, ("slurmctld", "takes this node", "takes this node", *AS_PLANNED, "trust")),
+        ({"answers": False}, (
+            "slurmctld", "takes this node", "refuses this node: its key of munge, or its clock, is another one",
+            Status.DIFFERS, Remedy.APPLY, "trust",
+        )),
+        ({}, ("node", "available", "idle", *AS_PLANNED, "state")),
+        ({"state": "drained", "reason": "fan"}, ("node", "available", "drained (fan)", Status.DIFFERS, Remedy.RESUME, "state")),
+        ({}, ("job", "a job that sees 1 GPU", "", Status.UNKNOWN, Remedy.MEASURE, "job")),
+        ({"job": Job(1)}, ("job", "a job that sees 1 GPU", "a job sees 1", *AS_PLANNED, "job")),
+        ({"job": Job(0)}, ("job", "a job that sees 1 GPU", "a job sees 0", Status.DIFFERS, Remedy.APPLY, "job")),
+        ({"job": Job(None, "x")}, ("job", "a job that sees 1 GPU", "a job did not run: x", Status.DIFFERS, Remedy.APPLY, "job")),
+    ],
+)  # fmt: skip
+def test_what_the_controller_says_is_told_whole(asked, whole):
+    given = {"controller": "10.0.0.1", "reachable": True, "accounting": True, "answers": True, "state": "idle", **asked}
+    assert Comparison("slurm", *whole) in compare_asked(Asked(**given), 1, True)
+
+
+def test_who_does_not_answer_is_asked_nothing_more():
+    silent = compare_asked(Asked("10.0.0.1", False, True), 4, True)
+    assert [one.subject for one in silent] == ["slurmctld", "slurmdbd"]
+    refused = compare_asked(Asked("10.0.0.1", True, True), 4, True)
+    assert [one.subject for one in refused] == ["slurmctld", "slurmdbd", "slurmctld", "job"]
+
+
+@pytest.mark.parametrize(
+    ("state", "whole"),
+    [
+        ({"enabled": True, "active": True}, ("enabled and active", *AS_PLANNED)),
+        ({"enabled": True, "active": False}, ("enabled and not active", Status.DIFFERS, Remedy.APPLY)),
+        ({"enabled": False, "active": True}, ("not enabled and active", Status.DIFFERS, Remedy.APPLY)),
+        ({"enabled": False}, ("not enabled and not active", Status.UNKNOWN, Remedy.MEASURE)),
+        (None, ("not enabled and not active", Status.UNKNOWN, Remedy.MEASURE)),
+    ],
+)
+def test_services_are_told_whole(state, whole):
+    found = compare_services(["munge", "slurmd"], {"slurmd": state, "munge": {"enabled": True, "active": True}})
+    assert [one.subject for one in found] == ["munge", "slurmd"]
+    assert found[1] == Comparison("slurm", "slurmd", "enabled and active", *whole, "service")
+
+
+ROW = """\
+rows:
+  - {id: debian, version: "12", slurm: "22.05", source: é, joins: ["22.05"], controller: [a], node: [b], pids: {slurmd: /run}}
+"""
+
+
+def test_rows_of_packages_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "TABLE", tmp_path / "packages.yml")
+    programs.TABLE.write_text(ROW, "utf-8")
+    expected = programs.Distribution("debian", "12", "22.05", "é", ("22.05",), ("a",), ("b",), {"slurmd": "/run"})
+    assert programs.load.__wrapped__() == (expected,)
+    programs.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("source: é, ", ""), "utf-8")
+    with pytest.raises(DocumentError, match=r"^packages\[1\]\.source"):
+        programs.load.__wrapped__()

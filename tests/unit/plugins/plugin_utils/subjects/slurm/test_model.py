@@ -239,3 +239,127 @@ def test_no_text_of_a_node_makes_another_line(name, kind, profile, driver):
         assert all(row.isascii() and row.isprintable() for row in rows)
         words = [word.partition("=")[0] for word in rows[0].split(" ")]
         assert words[0] == "NodeName" and len(words) == len(set(words)) == (5 if file == lines.GRES else 8)
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ({"name": ""}, "gpu-1 is called '', which Slurm does not take for a node; set slurm_node_name."),
+        ({"name": "n7"}, (
+            "gpu-1 calls itself 'n7', and Slurm would have to know it as 'gpu-1'; give it that host name, or set slurm_node_name of this host to "
+            "the one that it has."
+        )),
+        ({"places": []}, "The kernel of gpu-1 does not show the topology of its processors; set slurm_state: absent for it."),
+        ({"memory_kib": 0}, "The kernel of gpu-1 does not show how much memory there is; set slurm_state: absent for it."),
+        ({"places": UNEVEN}, (
+            "The sockets of gpu-1 do not have equally many cores and threads, which Slurm requires; switch all processors on, or set "
+            "slurm_numa_node_as_socket to the other value."
+        )),
+        ({"places": [{**UNEVEN[0], "threads": 1}, {**UNEVEN[1], "cores": 4}]}, (
+            "The sockets of gpu-1 do not have equally many cores and threads, which Slurm requires; switch all processors on, or set "
+            "slurm_numa_node_as_socket to the other value."
+        )),
+        ({"places": [{**UNEVEN[0], "cores": 0}]}, (
+            "The sockets of gpu-1 do not have equally many cores and threads, which Slurm requires; switch all processors on, or set "
+            "slurm_numa_node_as_socket to the other value."
+        )),
+    ],
+)  # fmt: skip
+def test_each_reason_is_one_sentence(what, sentence):
+    assert refused("a40-pcie", changed("a40-pcie", **what)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ({"minor_number": None}, "GPU0 of gpu-1 has no device file, since no driver has it; repair that, or set slurm_state: absent for the node."),
+        ({"name": "NVIDIA,A40"}, (
+            "A GPU of gpu-1 is called nvidia,a40, which Slurm cannot take for a type; name a part of it in slurm_gpu_types."
+        )),
+    ],
+)  # fmt: skip
+def test_each_reason_of_a_gpu_is_one_sentence(what, sentence):
+    facts = copy.deepcopy(measured("a40-pcie"))
+    facts["gpu_node"]["gpus"][0].update(what)
+    assert refused("", facts) == sentence
+
+
+def test_instances_that_a_plugin_does_not_find_are_one_sentence():
+    assert refused("a100-mig", slurm_autodetect="nvidia") == (
+        "gpu-1 has MIG instances, which AutoDetect=nvidia does not find; set slurm_autodetect to none or nvml."
+    )
+
+
+@pytest.mark.parametrize(("name", "splits"), [("dgx-a100", True), ("a40-pcie", False), ("no-gpu", False)])
+def test_gpus_near_a_part_of_a_socket(name, splits):
+    assert model(name).splits is splits
+    assert model(name, slurm_numa_node_as_socket=True).splits is False
+
+
+def places(*cores, threads=2):
+    """Packages with their cores, one NUMA node each."""
+    first, found = 0, []
+    for number, count in enumerate(cores):
+        last = first + count * threads - 1
+        found.append({"package": number, "node": number, "cores": count, "threads": threads, "cpus": f"{first}-{last}"})
+        first = last + 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sockets", "numa_nodes", "cores"),
+    [
+        (places(4, 4), (0, 1, 1, None), ["0-3", "4-7", "4-7", "0-3"]),
+        (places(1, 1, 1, 1), (0, 1, 2, 3), ["0", "1", "2", "3"]),
+        (places(8), (0, 0, 0, 0), ["", "", "", ""]),
+        # One is near none of them, and Slurm wants cores for all or for none.
+        (places(4, 4), (0, 1, 1, 7), ["", "", "", ""]),
+    ],
+)
+def test_cores_of_the_socket_that_a_gpu_is_at(sockets, numa_nodes, cores):
+    facts = copy.deepcopy(changed("a40-pcie", places=sockets))
+    for gpu, numa in zip(facts["gpu_node"]["gpus"], numa_nodes, strict=True):
+        gpu.update(numa_node=numa, cpu_affinity="0-1")
+    assert [one.cores for one in model("", facts).devices] == cores
+
+
+def test_packages_without_numa_nodes():
+    """A kernel without NUMA: processors alone say what a GPU is near."""
+    facts = copy.deepcopy(changed("a40-pcie", places=[{**one, "node": None} for one in places(4, 4)]))
+    for gpu, cpus in zip(facts["gpu_node"]["gpus"], ("0-3", "8-15", "8", "7"), strict=True):
+        gpu.update(numa_node=0, cpu_affinity=cpus)
+    assert [one.cores for one in model("", facts).devices] == ["0-3", "4-7", "4-7", "0-3"]
+
+
+def test_one_package_of_several_numa_nodes_is_several_sockets_where_that_is_asked_for():
+    sockets = [{**one, "package": 0} for one in places(4, 4)]
+    facts = changed("a40-pcie", places=sockets)
+    found = [model("", facts, slurm_numa_node_as_socket=asked) for asked in (False, True)]
+    assert [(one.sockets, one.cores, one.threads, one.processors) for one in found] == [(1, 8, 2, 16), (2, 4, 2, 16)]
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpus", "features"),
+    [
+        ("535.104.05", True, ("nvidia_a40", "nvlink", "driver_535")),
+        (None, True, ("nvidia_a40", "nvlink")),
+        ("r535", True, ("nvidia_a40", "nvlink")),
+        ("535.104.05", False, ()),
+    ],
+)
+def test_what_jobs_may_ask_for(driver, gpus, features):
+    facts = copy.deepcopy(measured("a40-pcie"))
+    facts["gpu_node"]["driver"]["loaded_version"] = driver
+    if not gpus:
+        facts["gpu_node"]["gpus"] = []
+    assert model("", facts).features == features
+
+
+def test_links_that_are_down_join_nothing():
+    facts = copy.deepcopy(measured("a40-pcie"))
+    for gpu in facts["gpu_node"]["gpus"]:
+        for link in gpu["nvlinks"]:
+            link["active"] = False
+    node = model("", facts)
+    assert node.features == ("nvidia_a40", "pcie", "driver_535")
+    assert [one.links for one in node.devices] == ["-1,0,0,0", "0,-1,0,0", "0,0,-1,0", "0,0,0,-1"]

@@ -201,3 +201,86 @@ def test_a_kernel_argument_is_compared_whole(running, configured, observed, stat
     node = replace(TUNED_NODE, arguments=Arguments("grubby", running, configured))
     found = compared(node, tuning_kernel_arguments=["iommu=pt"])["iommu=pt"]
     assert found == Comparison("tuning", "iommu=pt", "set", observed, status, remedy, "argument")
+
+
+ELSEWHERE = Line("/etc/sysctl.d/99-x.conf", 7, "vm.swappiness", "60")
+LOGIND_LATER = Line("/etc/systemd/logind.conf.d/99-x.conf", 2, "RemoveIPC", "yes")
+OURS = Tuned(True, "allreduce", verified=True)
+ON_NODE = {"ens0": Interface(0, "0-1", {"7": "3"}), "ens1": Interface(1, "2-3", {"120": "0", "121": "2", "122": "0-3"})}
+GOVERNOR, RAISED = Switch("powersave", "powersave"), ProcessLimit(1024, 1048576)
+
+
+@pytest.mark.parametrize(
+    ("changed", "variables", "whole"),
+    [
+        ({}, {}, ("vm.swappiness", "10", "10", *AS_PLANNED, "sysctl")),
+        ({"sysctl": {"vm.swappiness": Switch("60", "60")}}, {}, ("vm.swappiness", "10", "60", Status.DIFFERS, Remedy.APPLY, "sysctl")),
+        ({"sysctl_lines": (ELSEWHERE,)}, {}, (
+            "vm.swappiness", "10", "10, and 60 by line 7 of /etc/sysctl.d/99-x.conf", Status.DIFFERS, Remedy.OVERRIDE, "sysctl",
+        )),
+        # A later line that says the same is in nobody's way.
+        ({"sysctl_lines": (replace(ELSEWHERE, value="10"),)}, {}, ("vm.swappiness", "10", "10", *AS_PLANNED, "sysctl")),
+        ({}, {}, ("governor", "performance", "performance", *AS_PLANNED, "switch")),
+        ({"switches": {"governor": GOVERNOR}}, {}, ("governor", "performance", "powersave", Status.DIFFERS, Remedy.APPLY, "switch")),
+        ({"switches": {"governor": GOVERNOR}, "tuned": OURS}, {}, (
+            "governor", "performance", "powersave", Status.DIFFERS, Remedy.APPLY, "switch",
+        )),
+        ({"logind": Logind("no", True)}, {}, ("RemoveIPC", "no", "no", *AS_PLANNED, "logind")),
+        ({"logind": Logind("yes")}, {}, ("RemoveIPC", "no", "yes", Status.DIFFERS, Remedy.APPLY, "logind")),
+        ({"logind": Logind("no", True, LOGIND_LATER)}, {}, (
+            "RemoveIPC", "no", f"no, and yes by line 2 of {LOGIND_LATER.file}", Status.DIFFERS, Remedy.OVERRIDE, "logind",
+        )),
+        ({"interfaces": ON_NODE}, {"tuning_irq_interfaces": ["ens1"]}, (
+            "ens1", "processors 2-3", "interrupts 120, 122 elsewhere", Status.DIFFERS, Remedy.APPLY, "interrupts",
+        )),
+        ({"interfaces": {"ens1": Interface(1, "2-3", {"121": "2"})}}, {"tuning_irq_interfaces": ["ens1"]}, (
+            "ens1", "processors 2-3", "processors 2-3", *AS_PLANNED, "interrupts",
+        )),
+        ({"limits": Limits({}, {"slurmd": {"memlock": TOO_LOW}})}, {}, (
+            "memlock of slurmd", "unlimited", "8388608 (process 812)", Status.DIFFERS, Remedy.RESTART, "limit",
+        )),
+        ({"limits": Limits({}, {"slurmd": {"memlock": TOO_LOW}})}, {"tuning_limits": {"memlock": 8388608}}, (
+            "memlock of slurmd", "8388608", "8388608", *AS_PLANNED, "limit",
+        )),
+        ({"limits": Limits({}, {"slurmd": {}})}, {}, ("memlock of slurmd", "unlimited", "", Status.UNKNOWN, Remedy.MEASURE, "limit")),
+        ({"limits": Limits(fresh=Fresh({}, {}))}, {}, ("memlock of a login", "unlimited", "", Status.UNKNOWN, Remedy.MEASURE, "limit")),
+        # A service may raise its open files by itself, a login gets what it has.
+        ({"limits": Limits(fresh=Fresh({}, {"nofile": RAISED}))}, {"tuning_limits": {"nofile": 1048576}}, (
+            "nofile of a new service", "1048576", "1048576", *AS_PLANNED, "limit",
+        )),
+        ({"limits": Limits(fresh=Fresh({"nofile": RAISED}, {}))}, {"tuning_limits": {"nofile": 1048576}}, (
+            "nofile of a login", "1048576", "1024", Status.DIFFERS, Remedy.APPLY, "limit",
+        )),
+        ({"limits": Limits(fresh=Fresh({}, {"nproc": RAISED}))}, {"tuning_limits": {"nproc": 1048576}}, (
+            "nproc of a new service", "1048576", "1024", Status.DIFFERS, Remedy.APPLY, "limit",
+        )),
+        ({"tuned": OURS}, {}, ("tuned", "allreduce", "allreduce", *AS_PLANNED, "profile")),
+        ({"tuned": Tuned(True, "balanced")}, {}, ("tuned", "allreduce", "balanced", Status.DIFFERS, Remedy.APPLY, "profile")),
+        ({"tuned": Tuned(True)}, {}, ("tuned", "allreduce", "no profile", Status.DIFFERS, Remedy.APPLY, "profile")),
+        ({"tuned": OURS}, {}, ("tuned-adm verify", "applied", "applied", *AS_PLANNED, "profile")),
+        ({"tuned": replace(OURS, verified=False)}, {}, (
+            "tuned-adm verify", "applied", "not applied as a whole", Status.DIFFERS, Remedy.APPLY, "profile",
+        )),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_told_whole(changed, variables, whole):
+    found = compared(replace(TUNED_NODE, **changed), **variables)
+    assert found[whole[0]] == Comparison("tuning", *whole)
+
+
+def test_a_containers_interrupts_belong_to_its_host():
+    node = replace(TUNED_NODE, interfaces=ON_NODE)
+    assert "ens1" in compared(node, tuning_irq_interfaces=["ens1"])
+    assert "ens1" not in compared(replace(node, container=True), tuning_irq_interfaces=["ens1"])
+
+
+def test_a_limit_beyond_the_kernels_is_compared_with_what_was_declared():
+    """The kernel's own, fs.nr_open, is raised by the same run."""
+    node = limits(slurmd=RAISED)
+    node = replace(
+        node,
+        limits=replace(node.limits, ceiling={"nofile": 1048576}),
+        sysctl={"fs.nr_open": Switch("1048576", "1048576")},
+    )
+    variables = {"tuning_sysctl": {"fs.nr_open": 4194304}, "tuning_limits": {"nofile": 2097152}}
+    assert compared(node, **variables)["nofile of slurmd"].desired == "2097152"

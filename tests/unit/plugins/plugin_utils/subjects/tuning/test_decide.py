@@ -20,7 +20,13 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning imp
     TunedNode,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.decide import FILE, decide, overriding
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.decide import (
+    FILE,
+    Left,
+    Setting,
+    decide,
+    overriding,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.request import request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load
 from hypothesis import given
@@ -113,6 +119,8 @@ def test_what_is_as_it_should_be_gets_nothing():
     decision = decided(with_value("vm.swappiness", "10"))
     assert "vm.swappiness" not in decision.of("sysctl")
     assert [one.why for one in decision.left if one.setting.subject == "vm.swappiness"] == ["as_is"]
+    lines = (Line("/usr/lib/sysctl.d/10-x.conf", 1, "kernel.pid_max", "30"), Line(FILE, 1, "vm.swappiness", "20"))
+    assert "vm.swappiness" not in decided(replace(with_value("vm.swappiness", "10"), sysctl_lines=lines)).of("sysctl")
     lines = (Line("/usr/lib/sysctl.d/10-x.conf", 1, "vm.swappiness", "30"),)
     assert "vm.swappiness" in decided(replace(with_value("vm.swappiness", "10"), sysctl_lines=lines)).of("sysctl")
 
@@ -227,6 +235,7 @@ def lines(*given, tuned=False):
     ("node", "file"),
     [
         (lines((FILE, "10")), None),
+        (lines((FILE, "30")), None),  # of an earlier run
         (lines(("/usr/lib/sysctl.d/50-x.conf", "30"), (FILE, "10")), None),
         (lines((FILE, "10"), ("/etc/sysctl.d/99-site.conf", "30")), "/etc/sysctl.d/99-site.conf"),
         (lines(("/etc/sysctl.conf", "30")), "/etc/sysctl.conf"),
@@ -301,3 +310,130 @@ def test_a_node_that_was_tuned_is_decided_as_before(values, own, rdma, rails, co
     for key, value in own.items():
         assert value is not None or key not in chosen
         assert value is None or chosen.get(key, KERNEL[key]) == str(value) or container or values.get(key) == value
+
+
+ROWS = {row.subject: (row.reason, row.source) for row in load().settings}
+DECLARED = ("declared in the inventory", "")
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, ("sysctl", "vm.swappiness", "10", *ROWS["vm.swappiness"])),
+        ({"tuning_sysctl": {"vm.swappiness": 1}}, ("sysctl", "vm.swappiness", "1", *DECLARED)),
+        ({"tuning_sysctl": {"vm.swappiness": 10}}, ("sysctl", "vm.swappiness", "10", *ROWS["vm.swappiness"])),
+        ({}, ("switch", "governor", "performance", *ROWS["governor"])),
+        ({"tuning_governor": "powersave"}, ("switch", "governor", "powersave", *DECLARED)),
+        ({}, ("logind", "RemoveIPC", "no", *ROWS["RemoveIPC"])),
+        ({}, ("limit", "memlock", "unlimited", *ROWS["memlock"])),
+        ({"tuning_limits": {"memlock": 8388608}}, ("limit", "memlock", "8388608", *DECLARED)),
+        ({"tuning_limits": {"memlock": "infinity"}}, ("limit", "memlock", "unlimited", *ROWS["memlock"])),
+        ({"tuning_kernel_arguments": ["iommu=pt"]}, (
+            "argument", "iommu=pt", "iommu=pt", "devices reach memory by the addresses they know, without a translation",
+            "Linux, Documentation/admin-guide/kernel-parameters.txt; NVIDIA/skyhook-packages, h100 and gb200",
+        )),
+        # The request is refused; what is decided is complete all the same.
+        ({"tuning_kernel_arguments": ["mitigations=off"]}, ("argument", "mitigations=off", "mitigations=off", *DECLARED)),
+    ],
+)  # fmt: skip
+def test_a_setting_has_the_reason_and_the_source_of_whoever_wants_it(variables, expected):
+    node = replace(SERVER, logind=Logind("yes"))
+    assert Setting(*expected) in decided(node, RDMA, **variables).settings
+
+
+@pytest.mark.parametrize(
+    ("changed", "variables", "setting", "why"),
+    [
+        ({"switches": {}}, {}, ("switch", "governor", "performance", *ROWS["governor"]), "absent"),
+        ({"sysctl": {}}, {}, ("sysctl", "vm.swappiness", "10", *ROWS["vm.swappiness"]), "absent"),
+        ({"logind": Logind(None)}, {}, ("logind", "RemoveIPC", "no", *ROWS["RemoveIPC"]), "absent"),
+        ({"logind": Logind("no")}, {}, ("logind", "RemoveIPC", "no", *ROWS["RemoveIPC"]), "as_is"),
+        ({"container": True}, {}, ("switch", "governor", "performance", *ROWS["governor"]), "container"),
+        ({"container": True}, {}, ("sysctl", "vm.swappiness", "10", *ROWS["vm.swappiness"]), "container"),
+        ({"limits": Limits({"nproc": 2048})}, {"tuning_limits": {"nproc": "unlimited"}}, ("limit", "nproc", "2048", *DECLARED), "ceiling"),
+    ],
+)  # fmt: skip
+def test_what_a_node_does_not_get_is_told_whole(changed, variables, setting, why):
+    assert Left(Setting(*setting), why) in decided(replace(SERVER, **changed), RDMA, **variables).left
+
+
+def test_what_the_user_declares_is_set_also_where_it_is_so_already():
+    """Else another file could change it at the next boot, unseen."""
+    node = with_value("vm.swappiness", "1")
+    assert decided(node, tuning_sysctl={"vm.swappiness": 1}).of("sysctl")["vm.swappiness"] == "1"
+
+
+LATER = Line("/etc/systemd/logind.conf.d/99-x.conf", 3, "RemoveIPC", "yes")
+PAGES = {"sysctl": {"vm.nr_hugepages": Switch("0", "0")}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "variables", "sentence"),
+    [
+        ({"logind": Logind("yes", True, LATER)}, {}, (
+            "RemoveIPC would not stay 'no': line 3 of /etc/systemd/logind.conf.d/99-x.conf sets it to 'yes' after us; remove that line, or "
+            "leave it alone with tuning_keep_ipc: false."
+        )),
+        (PAGES, {"tuning_sysctl": {"vm.nr_hugepages": 262144}}, (
+            "vm.nr_hugepages '262144' permanently takes 50 % of memory; set it to at most 52428, a tenth of it."
+        )),
+        ({"arguments": Arguments(None, ("ro",), None)}, {"tuning_kernel_arguments": ["iommu=pt"]}, (
+            "There is no known way to set iommu=pt: this node has neither grubby nor update-grub nor boot loader entries; take it out of "
+            "tuning_kernel_arguments."
+        )),
+        ({"arguments": Arguments("update-grub", (), (), "/etc/default/grub.d/99-x.cfg")}, {"tuning_kernel_arguments": ["iommu=pt"]}, (
+            "iommu=pt would not reach the kernel: /etc/default/grub.d/99-x.cfg overwrites GRUB_CMDLINE_LINUX after us; make its value begin "
+            "with $GRUB_CMDLINE_LINUX, or rename it to sort before 90-allreduce.cfg."
+        )),
+        # Of an argument that has '=' in its value, all before the last one is its name; others are not in the way.
+        ({"arguments": Arguments("grubby", (), ("pci=realloc=on", "pci=realloc=auto", "pci=noaer", "ro"))},
+         {"tuning_kernel_arguments": ["pci=realloc=off"]},
+         "tuning_kernel_arguments has pci=realloc=off, and pci=realloc=on, pci=realloc=auto is set elsewhere; take one of them out."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_sentence(changed, variables, sentence):
+    assert [describe(one) for one in decided(replace(SERVER, **changed), **variables).problems] == [sentence]
+
+
+def test_every_argument_that_cannot_be_set_is_named():
+    node = replace(SERVER, arguments=Arguments())
+    found = decided(node, tuning_kernel_arguments=["iommu=pt", "init_on_alloc=0"]).problems
+    assert [one.subject for one in found] == ["iommu=pt", "init_on_alloc=0"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "page", "pages", "codes"),
+    [
+        (20480, 2048, 1, []),
+        (20480, 2048, 2, ["tuning_huge_pages"]),
+        # Not known, so nothing can be said.
+        (None, 2048, 10**9, []),
+        (20480, None, 10**9, []),
+    ],
+)
+def test_huge_pages_take_a_tenth_at_most(memory, page, pages, codes):
+    node = replace(SERVER, **PAGES, memory_kib=memory, huge_page_kib=page)
+    assert [one.code for one in decided(node, tuning_sysctl={"vm.nr_hugepages": pages}).problems] == codes
+
+
+@pytest.mark.parametrize(
+    ("state", "transport"),
+    [("ACTIVE", "rdma"), ("4: ACTIVE", "rdma"), ("active", "rdma"), ("DOWN", "tcp"), ("INIT", "tcp"), (None, "tcp")],
+)
+def test_an_active_port_makes_training_use_rdma(state, transport):
+    gpu_node = GpuNode(nics=(Nic("mlx5_0", 0, (Port("DOWN"), Port(state))),))
+    assert ("memlock" in decided(gpu_node=gpu_node).of("limit")) is (transport == "rdma")
+
+
+@pytest.mark.parametrize(
+    ("running", "floor", "expected"),
+    [
+        ("65535", None, "65536"),
+        ("65536", None, None),
+        ("65537", None, None),
+        ("many", None, "65536"),
+        ("1", "70000", "70000"),
+    ],
+)
+def test_a_floor_raises_and_never_lowers(running, floor, expected):
+    assert decided(with_value("vm.min_free_kbytes", running, floor)).of("sysctl").get("vm.min_free_kbytes") == expected

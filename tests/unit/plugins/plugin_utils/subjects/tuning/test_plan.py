@@ -164,8 +164,9 @@ def test_sessions_have_locked_memory_in_kib(declared, session):
 
 def test_a_drop_in_of_logind():
     texts = planned(replace(SERVER, logind=Logind("yes")))["texts"]
-    lines = texts["/etc/systemd/logind.conf.d/90-allreduce.conf"].splitlines()
-    assert lines[1] == "[Login]" and lines[2].startswith("# ") and lines[3:] == ["RemoveIPC=no"]
+    text = texts["/etc/systemd/logind.conf.d/90-allreduce.conf"]
+    lines = text.splitlines()
+    assert text.endswith("\n") and lines[1] == "[Login]" and lines[2].startswith("# ") and lines[3:] == ["RemoveIPC=no"]
 
 
 def test_a_container_gets_no_unit_and_no_file_without_a_line():
@@ -186,3 +187,45 @@ def test_the_tuned_of_a_container_is_left_alone():
 
 def test_arguments_are_passed_on():
     assert planned(tuning_kernel_arguments=["iommu=pt"])["arguments"] == ["iommu=pt"]
+
+
+def test_the_profile_of_tuned_is_told_whole():
+    texts = planned(OWNED, tuning_transparent_hugepage="always")["texts"]
+    assert texts["/etc/tuned/allreduce/tuned.conf"] == (
+        "# Written by role allreduce.gpu.tuning; tuning_state: absent puts back what was there before.\n"
+        "[main]\nsummary=Training with several GPUs\ninclude=accelerator-performance\n\n[sysctl]\n"
+        "# pages of a training stay in memory before the page cache gives way (tuned, profiles/throughput-performance and "
+        "accelerator-performance)\nvm.swappiness=10\n"
+        "# largest receive buffer that a program may ask for (reference system S2)\nnet.core.rmem_max=134217728\n\n"
+        "[cpu]\ngovernor=performance\nforce_latency=99\n\n[vm]\ntransparent_hugepages=always\n"
+    )
+
+
+def test_a_profile_has_no_empty_section():
+    text = planned(replace(OWNED, sysctl={}, switches={}, tuned=replace(OWNED.tuned, bases=())))["texts"]
+    assert text["/etc/tuned/allreduce/tuned.conf"].splitlines()[1:] == ["[main]", "summary=Training with several GPUs"]
+
+
+def test_each_limit_stands_below_its_reason():
+    texts = planned(tuning_limits={"nproc": 65536}, tuning_limit_services=["slurmd"])["texts"]
+    head = "# Written by role allreduce.gpu.tuning; tuning_state: absent puts back what was there before.\n"
+    why = "# declared in the inventory\n"
+    for path, body in {
+        "/etc/security/limits.d/90-allreduce.conf": f"{why}* - nproc 65536\nroot - nproc 65536\n",
+        "/etc/systemd/system.conf.d/90-allreduce.conf": f"[Manager]\n{why}DefaultLimitNPROC=65536\n",
+        "/etc/systemd/user.conf.d/90-allreduce.conf": f"[Manager]\n{why}DefaultLimitNPROC=65536\n",
+        "/etc/systemd/system/slurmd.service.d/90-allreduce.conf": f"[Service]\n{why}LimitNPROC=65536\n",
+    }.items():
+        assert texts[path] == head + body
+
+
+def test_everybody_may_read_the_files():
+    files = planned(replace(SERVER, logind=Logind("yes")), tuning_limits={"nproc": 65536})["files"]
+    assert len(files) == 6 and {one["mode"] for one in files} == {"0644"}
+
+
+def test_the_unit_gets_paths_with_their_values():
+    found = planned(tuning_irq_interfaces=["ens1"], tuning_idle_latency=0)
+    at_boot = {"values": [{"path": GOVERNOR, "value": "performance"}], "interfaces": ["ens1"]}
+    assert json.loads(found["texts"]["/etc/allreduce/tuning.json"]) == at_boot
+    assert found["texts"]["/etc/allreduce/tuning.json"].endswith("}\n")

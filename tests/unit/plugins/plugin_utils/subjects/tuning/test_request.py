@@ -46,9 +46,21 @@ def test_nothing_is_asked_by_default():
         ("tuning_limit_services", ["slurmd.service", "munge"], "services", ("slurmd", "munge")),
         ("groups", {"gpu_nodes": ["a", "b"]}, "neighbours", 2),
         ("tuning_neighbours", "900", "neighbours", 900),
+        ("tuning_neighbours", 900, "neighbours", 900),
+        ("groups", {}, "neighbours", 0),
         ("tuning_ranks_bound", "yes", "ranks_bound", True),
+        ("tuning_ranks_bound", "no", "ranks_bound", False),
+        ("tuning_state", "absent", "present", False),
+        ("tuning_state", "present", "present", True),
+        ("tuning_transport", "rdma", "transport", "rdma"),
+        ("tuning_transparent_hugepage", "always", "switches", {
+            "governor": "performance", "idle_latency": "99", "transparent_hugepage": "always",
+        }),
+        ("tuning_governor", None, "switches", {"idle_latency": "99"}),
+        ("tuning_irq_interfaces", ["ens1"], "interfaces", ("ens1",)),
+        ("tuning_kernel_arguments", ["iommu=pt"], "arguments", ("iommu=pt",)),
     ],
-)
+)  # fmt: skip
 def test_what_variables_mean(name, value, attribute, expected):
     assert getattr(request({name: value}), attribute) == expected
 
@@ -83,6 +95,39 @@ def test_what_is_refused(variables, codes):
     found = list(problems(request(variables), load()))
     assert [one.code for one in found] == codes
     assert all(one.subject in describe(one) and "{" not in describe(one) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"tuning_sysctl": {"swappiness": 1}}, (
+            "tuning_sysctl has swappiness with the value '1'; give a key such as vm.swappiness and its value, or null to leave the key alone."
+        )),
+        ({"tuning_sysctl": {"vm.x": ""}}, (
+            "tuning_sysctl has vm.x with the value ''; give a key such as vm.swappiness and its value, or null to leave the key alone."
+        )),
+        ({"tuning_sysctl": {"swappiness": None}}, (
+            "tuning_sysctl has swappiness with the value ''; give a key such as vm.swappiness and its value, or null to leave the key alone."
+        )),
+        ({"tuning_kernel_arguments": ["init=/bin/sh"]}, (
+            "tuning_kernel_arguments has init=/bin/sh; choose from iommu=pt, iommu.passthrough=1, init_on_alloc=0, pci=realloc=off, "
+            "numa_balancing=disable, and set others with the distribution's own tool."
+        )),
+        ({"tuning_limits": {"stack": 1}}, "tuning_limits has stack; choose from memlock, nofile, nproc."),
+        ({"tuning_limits": {"memlock": "64G"}}, (
+            "tuning_limits has memlock '64G'; set it to a number or, except for nofile, to unlimited."
+        )),
+        ({"tuning_limit_services": ["../x"]}, "tuning_limit_services has '../x', which is not a valid name; correct it."),
+        ({"tuning_irq_interfaces": ["a b"]}, "tuning_irq_interfaces has 'a b', which is not a valid name; correct it."),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_one_sentence(variables, sentence):
+    assert [describe(one) for one in problems(request(variables), load())] == [sentence]
+
+
+def test_a_refused_value_is_shown():
+    (found,) = problems(request({"tuning_sysctl": {"vm.zone_reclaim_mode": 1}}), load())
+    assert describe(found).startswith("tuning_sysctl sets vm.zone_reclaim_mode to '1', which is refused: ")
 
 
 def test_a_refusal_says_why_and_by_whom():
