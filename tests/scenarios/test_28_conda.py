@@ -133,7 +133,12 @@ def test_25_rattler_belongs_to_root_and_leaves_nothing_elsewhere(installed):
     for host in installed.hosts:
         assert installed.on(host, f"{RATTLER}/bin/rattler --version") == "rattler 0.25.0\n"
         assert installed.on(host, f"find {RATTLER} ! -user root -o -perm /022 ! -type l") == ""
-        assert installed.on(host, "find / -xdev -path '*rattler*' -not -path '/opt/allreduce/conda/*' -not -path '/proc/*'") == ""
+        assert (
+            installed.on(
+                host, "find / -xdev -path '*rattler*' -not -path '/opt/allreduce/conda/*' -not -path '/proc/*'"
+            )
+            == ""
+        )
 
 
 def test_30_a_second_run_changes_nothing_and_solves_nothing(installed):

@@ -61,7 +61,7 @@ async def solve(words, cache):
 def records(lock, cache):
     """Return what the packages of a lock say of themselves. Module conda_env fetched them, and compared them with the lock."""
     import rattler
-    from rattler.package_streaming import extract
+    from rattler.rattler import extract  # as rattler.package_streaming has it, which Python 3.8 cannot import
 
     found, place = [], cache / "described"
     for url, digest in [line.split("#sha256:") for line in lock.splitlines() if line[:1] not in ("#", "@", "")]:

@@ -170,7 +170,10 @@ def test_check_mode_changes_nothing(play, tmp_path):
             {"python_env_conda_channels": ["defaults"]},
             "defaults is one of Anaconda's own channels, which have terms of their own",
         ),
-        ({"python_env_conda_packages": ["nobody-has-this"]}, "the channels have no solution: No candidates were found for nobody-has-this"),
+        (
+            {"python_env_conda_packages": ["nobody-has-this"]},
+            "the channels have no solution: No candidates were found for nobody-has-this",
+        ),
         (
             {"python_env_conda_program": "/nowhere/micromamba"},
             "/nowhere/micromamba does not exist: install micromamba or Miniforge",

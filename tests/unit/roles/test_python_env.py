@@ -173,7 +173,9 @@ NAMED = {"python_env_conda_program": "/opt/miniforge3/bin/conda"}
 )
 def test_rattler_is_there_where_conda_needs_it(variables, there, does, tmp_path):
     by_uv = {**ENVIRONMENT, "interpreter": interpreter("distribution", "/usr/bin/python3.9", ["python3"])}
-    given = facts([by_uv if "python_env_manager" in variables else {**ENVIRONMENT, "interpreter": interpreter("conda")}])
+    given = facts(
+        [by_uv if "python_env_manager" in variables else {**ENVIRONMENT, "interpreter": interpreter("conda")}]
+    )
     given["gpu_node_state"] |= {"uv": UV, "files": {RATTLER: there} if there else {}}
     run = run_roles(tmp_path, ["python_env"], given, "--check", "--extra-vars", json.dumps(variables))
     assert run.status == 0, run.output
