@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -362,6 +363,16 @@ def test_a_channel_that_does_not_answer(prefix, tmp_path):
         answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=rattler(tmp_path))
         assert codes(answer) == ["conda_unreachable"] and "secret" not in answer["msg"]
         assert re.fullmatch(r"Environment \S+: a channel cannot be read: [^\n]+[^.]\.", answer["msg"]), answer["msg"]
+
+
+def test_a_channel_that_never_ends(prefix, tmp_path):
+    """The deadline is shortened."""
+    hurried = rattler(tmp_path, f"sed 's/^SECONDS = 600 /SECONDS = 1 /' {PROGRAM} | {sys.executable} - \"$@\"")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        channel = f"http://127.0.0.1:{silent.getsockname()[1]}/channel"
+        answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=hurried)
+    assert codes(answer) == ["conda_failed"]
+    assert answer["msg"].endswith("/rattler ended with 1: no solution within 1 seconds.")
 
 
 def test_a_spec_that_is_none(prefix, channel, tmp_path):
