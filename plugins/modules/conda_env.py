@@ -16,7 +16,9 @@ description:
       Creates a conda environment with the packages that an explicit lock names by URL and SHA-256, and recreates it where a package differs by name,
       version, build or SHA-256, where a file is not as it was installed, and where an installation was interrupted. If that fails, the previous
       environment is restored.
-  - Uses micromamba or mamba 2.1 or newer, or conda 24.9 or newer, which support SHA-256 in locks. It installs none of them.
+  - Uses micromamba or mamba 2.1 or newer, or conda 24.9 or newer, which support SHA-256 in locks, or C(rattler), which role
+    P(allreduce.gpu.python_env#role) installs from the package index. It installs none of them.
+  - C(rattler) takes each package from the first of O(channels) that has it, and runs no scripts of packages.
   - A file is compared with the SHA-256 that its package recorded where it is newer than that record, otherwise by its size.
   - Packages that are not conda packages, such as those that uv or pip installed there, are neither compared nor kept when the environment is recreated.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -61,8 +63,9 @@ options:
     default: false
   program:
     description:
-      - Path of micromamba, mamba or conda. By default it is searched for in C(/opt/allreduce/conda/bin), in C(PATH), and where
-        Miniforge, Miniconda and Anaconda are usually installed; the first that is new enough is used.
+      - Path of micromamba, mamba, conda or role C(python_env)'s C(rattler). By default it is searched for in
+        C(/opt/allreduce/conda/bin), in C(PATH), and where Miniforge, Miniconda and Anaconda are usually installed; the first that is
+        new enough is used, and C(rattler) where there is none.
     type: path
 """
 

@@ -1,16 +1,15 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Environments of conda on two hosts: a real Python from a real channel, real wheels beside it, trained in, changed, taken back.
-
-Solver and installer are rattler's; the program that calls them stands in micromamba's place (tests/support/conda_program.py): no
-micromamba ran.
+"""Environments of conda on two bare hosts: rattler from the package index, a real Python from a channel in conda's own layout, a
+metapackage that decides between releases, real wheels beside them, trained in, changed, taken back.
 """
 
 import json
+import re
 
 import pytest
-from cluster import CHECKOUT, KEEP, Cluster
+from cluster import KEEP, Cluster
 
 from tests.lab import interpreters, paths, services, wheels
 from tests.support.conda_channel import Package, build_channel
@@ -21,25 +20,16 @@ ROLES = ("--tags", "base,python_env,frameworks,cluster_ssh")
 CHANNEL = "channel"
 NAME = "ai_img_proc"  # as users of one of the reference systems call it
 PREFIX = f"/opt/allreduce/envs/{NAME}"
-STANDIN = CHECKOUT / "tests" / "support" / "conda_program.py"
-PROGRAM = "/opt/standin/bin/micromamba"
-CALLS = "/var/log/micromamba.calls"
-INSTALL = f"""
-set -e
-apt-get -qq update && apt-get -qq -y install python3-venv >/dev/null
-python3 -m venv /opt/standin
-/opt/standin/bin/pip install -q --no-index --find-links {{wheels}} --trusted-host {{host}} py-rattler
-cat > {PROGRAM} <<'END'
-#!/bin/sh
-[ "$1" != --version ] || {{{{ echo 2.8.1; exit; }}}}
-echo "$*" >> {CALLS}
-exec /opt/standin/bin/python /opt/standin/standin.py "$@"
-END
-chmod 755 {PROGRAM}
-cat > /opt/standin/standin.py <<'END'
-{{standin}}
-END
-"""
+RATTLER = "/opt/allreduce/conda/rattler"
+PACKAGES = [
+    Package("jpeg", "3.0.0", "h2_1", (), {"lib/libjpeg.so.9": "jpeg 3.0\n"}),
+    # As in the channel pytorch: no files of its own, and what it constrains is of another package.
+    Package("pytorch-cuda", "12.4", "0", ("cuda-libs",), constrains=("cuda-libs 12.4.*",)),
+    Package("cuda-libs", "12.4.1", "0", ("__glibc >=2.28",), {"lib/libcublas.so": "12.4\n"}),
+    Package("cuda-libs", "12.6.0", "0", ("__glibc >=2.28",), {"lib/libcublas.so": "12.6\n"}),
+    Package("tiny", "1.0", "py_0", ("python",), {"site-packages/tiny.py": "ANSWER = 42\n"}, subdir="noarch", noarch="python"),
+]  # fmt: skip
+ASKED = ["jpeg", "pytorch-cuda=12.4", "tiny"]
 ADDS = "import torch; print(int(torch.arange(4).sum()), torch.__version__)"
 
 
@@ -55,25 +45,20 @@ def python():
 
 
 class Hosts(Cluster):
-    """Two hosts that have the program; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
+    """Two bare hosts, and a channel; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
 
     def __init__(self):
         wheels.ensure("conda")
-        place = paths.WHEELS / CHANNEL
-        build_channel(place, [python(), Package("jpeg", "3.0.0", "h2_1", (), {"lib/libjpeg.so.9": "jpeg 3.0\n"})])
+        build_channel(paths.WHEELS / CHANNEL, [python(), *PACKAGES])
         super().__init__("conda", 2)
-        url = services.wheels_url("cpu")
-        words = {"wheels": url, "host": url.split("/")[2].split(":")[0], "standin": STANDIN.read_text(encoding="utf-8")}
-        for host in self.hosts:
-            self.on(host, INSTALL.format(**words))
 
     def site(self, **variables):
         """Run site with conda; {host: number of changes}."""
         wanted = {
             "stack_lock": "",
             "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu", "python": "3.11", "environment_name": NAME},
-            "python_env_manager": "conda", "python_env_conda_program": PROGRAM,
-            "python_env_conda_channels": [services.wheels_url(CHANNEL).rstrip("/")], "python_env_conda_packages": ["jpeg"],
+            "python_env_manager": "conda", "python_env_conda_packages": ASKED,
+            "python_env_conda_channels": [services.wheels_url(CHANNEL).rstrip("/")],
             "verify_collectives": False, "verify_network": False, **variables,
         }  # fmt: skip
         playbook = wanted.pop("playbook", "site")
@@ -84,10 +69,6 @@ class Hosts(Cluster):
         run = self.site(**variables)
         assert run.status == 0, run.output[-6000:]
         return {host: run.recap[host]["changed"] for host in self.hosts}
-
-    def calls(self):
-        """What the program was asked since the last look, on each host."""
-        return {host: self.on(host, f"cat {CALLS} 2>/dev/null; rm -f {CALLS}").splitlines() for host in self.hosts}
 
     def checks(self, host):
         """{name: status} of playbook verify."""
@@ -111,12 +92,27 @@ def installed(hosts):
     return hosts
 
 
+def solving(output):
+    """The hosts that solved, of a run's output."""
+    (said, *_) = re.findall(rf"(?s)TASK \[[^]]* : Solve environment {NAME}\].*?\n(.*?)(?=\nTASK |\Z)", output) or [""]
+    return re.findall(r"(?m)^(?:ok|changed): \[(\S+)\]", said)
+
+
+def test_05_what_has_no_solution_is_told_in_a_sentence(hosts):
+    run = hosts.site(python_env_conda_packages=[*ASKED, "cuda-libs=12.6"])
+    assert run.status == 2, run.output[-6000:]
+    assert "the channels have no solution: " in run.words and "cuda-libs" in run.words, run.output[-6000:]
+    for host in hosts.hosts:
+        assert hosts.on(host, "ls -A /opt/allreduce/envs 2>/dev/null || true") == ""
+
+
 def test_10_solved_once_the_same_on_both(installed):
-    calls = installed.calls()
-    assert sum("--dry-run" in line for lines in calls.values() for line in lines) == 1, calls
-    assert all(any("--dry-run" not in line for line in lines) for lines in calls.values()), calls
+    assert len(solving(installed.first.output)) == 1, installed.first.output[-6000:]
     locks = {installed.on(host, f"cat /etc/allreduce/locks/{NAME}.conda.txt") for host in installed.hosts}
-    assert len(locks) == 1 and "#sha256:" in locks.pop()
+    assert len(locks) == 1
+    lock = locks.pop()
+    assert "/cuda-libs-12.4.1-0.conda#sha256:" in lock and "cuda-libs-12.6" not in lock
+    assert "/noarch/tiny-1.0-py_0.conda#sha256:" in lock
 
 
 def test_15_the_second_got_it_from_the_first(installed):
@@ -128,14 +124,27 @@ def test_20_it_is_condas_python_and_computes(installed):
     for host in installed.hosts:
         assert installed.on(host, f"{PREFIX}/bin/python --version").split()[1] == version
         assert installed.on(host, f"cd /tmp && {PREFIX}/bin/python -c '{ADDS}'").split()[0] == "6"
-        assert installed.on(host, f"cat {PREFIX}/lib/libjpeg.so.9") == "jpeg 3.0\n"
+        assert installed.on(host, f"cd /tmp && {PREFIX}/bin/python -c 'import tiny; print(tiny.ANSWER)'") == "42\n"
+        assert installed.on(host, f"cat {PREFIX}/lib/libjpeg.so.9 {PREFIX}/lib/libcublas.so") == "jpeg 3.0\n12.4\n"
         assert installed.on(host, f"ls {PREFIX}/conda-meta/history").strip()
 
 
-def test_30_a_second_run_changes_nothing_and_asks_nothing(installed):
-    installed.calls()
-    assert set(installed.changes().values()) == {0}
-    assert set(map(tuple, installed.calls().values())) == {()}
+def test_25_rattler_belongs_to_root_and_leaves_nothing_elsewhere(installed):
+    for host in installed.hosts:
+        assert installed.on(host, f"{RATTLER}/bin/rattler --version") == "rattler 0.25.0\n"
+        assert installed.on(host, f"find {RATTLER} ! -user root -o -perm /022 ! -type l") == ""
+        assert (
+            installed.on(
+                host, "find / -xdev -path '*rattler*' -not -path '/opt/allreduce/conda/*' -not -path '/proc/*'"
+            )
+            == ""
+        )
+
+
+def test_30_a_second_run_changes_nothing_and_solves_nothing(installed):
+    run = installed.site()
+    assert {run.recap[host]["changed"] for host in installed.hosts} == {0} and run.status == 0, run.output[-6000:]
+    assert solving(run.output) == [] and "Install rattler" not in run.output
 
 
 def test_40_both_train_in_it(installed):
@@ -159,5 +168,5 @@ def test_60_back_to_uv_and_nothing_of_conda_is_left_in_it(installed):
     assert all(installed.changes(python_env_manager="uv").values())
     for host in installed.hosts:
         assert installed.on(host, f"cd /tmp && {PREFIX}/bin/python -c '{ADDS}'").split()[0] == "6"
-        assert installed.on(host, f"ls {PREFIX}/conda-meta 2>/dev/null || true") == ""
+        assert installed.on(host, f"ls -d {PREFIX}/conda-meta {RATTLER} 2>/dev/null || true") == ""
     assert set(installed.changes(python_env_manager="uv").values()) == {0}

@@ -44,6 +44,8 @@ class Package:
     links: dict[str, str] = field(default_factory=dict)
     executables: tuple[str, ...] = ()
     subdir: str = "linux-64"
+    constrains: tuple[str, ...] = ()
+    noarch: str | None = None  # "python": its files go into the site-packages of whatever Python there is
 
     @property
     def stem(self) -> str:
@@ -109,8 +111,10 @@ def archive(package: Package) -> bytes:
     index = {
         "name": package.name, "version": package.version, "build": package.build, "build_number": 0,
         "depends": list(package.depends), "subdir": package.subdir, "platform": "linux", "arch": "x86_64",
-        "timestamp": 1_700_000_000_000,
+        "timestamp": 1_700_000_000_000, "constrains": list(package.constrains),
     }  # fmt: skip
+    if package.noarch:
+        index["noarch"] = package.noarch
     info = {
         "info/index.json": index,
         "info/paths.json": {"paths": paths_of(package), "paths_version": 1},

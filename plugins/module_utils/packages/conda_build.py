@@ -83,7 +83,7 @@ def _fetch(place, packages, proxies):
     """Return ({address below the cache: SHA-256}, problems).
 
     The checksums are compared here, before anything of a package is used: conda and rattler take a package from a file:// address
-    whatever checksum the lock has (seen with conda 26.7.1 and py-rattler 0.28.0).
+    whatever checksum the lock has (seen with conda 26.7.1 and py-rattler 0.25.0 and 0.28.0).
     """
 
     def one(package):
@@ -122,9 +122,7 @@ def _create(place, program, local, run):
     with open(file, "w") as stream:
         stream.write(conda_lock.render(local))
     code, output = run(conda_program.creation(program, place.prefix, file), os.path.join(place.cache, "own"))
-    if code != 0:
-        return [problem("conda_failed", program["path"], status=code, reason=conda_program.reason(output))]
-    return []
+    return [] if code == 0 else [conda_program.failure(program, code, output)]
 
 
 def _verify(found, packages):

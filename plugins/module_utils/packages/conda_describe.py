@@ -25,6 +25,8 @@ SENTENCES = {
     "conda_foreign": "the prefix has files and is not an environment of conda: move them away or choose another prefix",
     "conda_not_fetched": "{subject} cannot be fetched: {reason}",
     "conda_checksum": "{subject} has SHA-256 {found}, and the lock has {expected}: solve again, or fix the mirror",
+    "conda_unsolvable": "the channels have no solution: {reason}",
+    "conda_unreachable": "a channel cannot be read: {reason}",
     "conda_failed": "{subject} ended with {status}: {reason}",
     "conda_not_as_locked": "{subject} is {found} after the installation, and the lock has {locked}",
     "conda_damaged": "{path} of {subject} differs from the package's, right after the installation",

@@ -14,7 +14,6 @@ import tempfile
 
 from ..host.download import read_proxies
 from ..machine.files import FileTree
-from ..machine.problems import problem
 from . import conda_build, conda_lock, conda_plan, conda_prefix, conda_program
 
 # conda's names of machines (conda, base/constants.py); others are called as the kernel calls them.
@@ -94,8 +93,7 @@ def solve(options, run, directory):
     finally:
         shutil.rmtree(cache, ignore_errors=True)
     if code != 0:
-        why = conda_program.reason(output)
-        return dict(answer, findings=[problem("conda_failed", program["path"], status=code, reason=why)])
+        return dict(answer, findings=[conda_program.failure(program, code, output)])
     lock, findings = conda_program.read_solution(output, platform())
     findings = findings or _refused(options, map(_channel, conda_lock.parse(lock)[0].values()))
     return dict(answer, lock=lock, findings=findings)

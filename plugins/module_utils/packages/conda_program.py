@@ -1,7 +1,10 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find a program that installs conda's packages, and write its command lines. micromamba and mamba 2 are one program."""
+"""Find a program that installs conda's packages, and write its command lines.
+
+micromamba and mamba 2 are one program. rattler is ours, around the library of that name: role python_env installs it.
+"""
 
 from __future__ import absolute_import, division, print_function
 
@@ -15,8 +18,9 @@ from ..machine.problems import problem
 from . import conda_lock
 
 # The first releases that know a SHA-256 in an explicit lock: conda's CHANGELOG of 24.9.0 (#14048), mamba's of 2.1.0 (#3866).
-OLDEST = {"conda": (24, 9), "mamba": (2, 1), "micromamba": (2, 1)}
+OLDEST = {"conda": (24, 9), "mamba": (2, 1), "micromamba": (2, 1), "rattler": (0, 25)}
 OWN = "/opt/allreduce/conda/bin"
+RATTLER = "/opt/allreduce/conda/rattler/bin/rattler"
 PLACES = (
     OWN,
     "/usr/local/bin",
@@ -30,6 +34,8 @@ PLACES = (
 )
 NAMES = ("micromamba", "mamba", "conda")
 LAST_LINES = 3
+# rattler's names of errors.
+CODES = {"SolverError": "conda_unsolvable", "GatewayError": "conda_unreachable"}
 
 
 def candidates(named, on_path):
@@ -38,7 +44,7 @@ def candidates(named, on_path):
         return [named]
     found = [on_path(name) for name in NAMES]
     paths = [OWN + "/" + name for name in NAMES] + [path for path in found if path]
-    paths += ["%s/%s" % (place, name) for place in PLACES for name in NAMES]
+    paths += ["%s/%s" % (place, name) for place in PLACES for name in NAMES] + [RATTLER]
     return [path for number, path in enumerate(paths) if path not in paths[:number]]
 
 
@@ -60,9 +66,9 @@ def find(named, on_path, run):
 def parse_version(path, output):
     """Return {kind, path, version} of what ``--version`` prints, None where that is not a version.
 
-    conda prints its name before it, mamba 1 both names on two lines, micromamba and mamba 2 the number alone.
+    conda and rattler print their name before it, mamba 1 both names on two lines, micromamba and mamba 2 the number alone.
     """
-    found = re.match(r"\s*(?:(conda|mamba) )?(\d+\.\d+[.\w+]*)", output)
+    found = re.match(r"\s*(?:(conda|mamba|rattler) )?(\d+\.\d+[.\w+]*)", output)
     if found is None:
         return None
     name = os.path.basename(path)
@@ -91,6 +97,8 @@ def environment(program, cache, proxies):
 
 def creation(program, prefix, lock):
     """Return the command that makes an environment of the packages in the file ``lock``, whose name ends with .txt."""
+    if program["kind"] == "rattler":
+        return [program["path"], "install", prefix, lock]
     return [program["path"], "create", "--yes", "--quiet", "--prefix", prefix] + _own(program) + ["--file", lock]
 
 
@@ -98,6 +106,8 @@ def solution(program, prefix, channels, specs):
     """Return the command that prints what would be installed, as JSON."""
     words = [program["path"], "create", "--yes", "--dry-run", "--json", "--prefix", prefix] + _own(program)
     words.append("--override-channels")
+    if program["kind"] == "rattler":
+        words = [program["path"], "solve"]  # which knows no other channels and makes nothing
     for channel in channels:
         words += ["--channel", channel]
     return words + list(specs)
@@ -121,6 +131,14 @@ def read_solution(output, platform):
     if not addresses:
         return None, [problem("conda_solution_empty")]
     return conda_lock.render(addresses, platform), []
+
+
+def failure(program, status, output):
+    """Return the problem of a program that failed."""
+    name = (_json(output) or {}).get("exception_name") if program["kind"] == "rattler" else None
+    if name in CODES:
+        return problem(CODES[name], None, reason=reason(output))
+    return problem("conda_failed", program["path"], status=status, reason=reason(output))
 
 
 def reason(output):

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The environments that role python_env has conda make, on two hosts that are both this machine.
 
-Channel, solver and installer are real, of py-rattler; the program stands where micromamba stands (tests/support/conda_program.py). No
-micromamba ran, and the Python of the channel is a script, so no wheel is installed into it.
+Channel, solver and installer are real, of py-rattler. The Python of the channel is a script, so no wheel is installed into it.
 """
 
 import json
@@ -20,7 +19,7 @@ import pytest
 from tests.support.conda_channel import Package, build_channel
 from tests.support.local_play import CHECKOUT
 
-STANDIN = CHECKOUT / "tests" / "support" / "conda_program.py"
+PROGRAM = CHECKOUT / "roles" / "python_env" / "files" / "rattler_program.py"
 PACKAGES = [
     Package("python", "3.12.4", "h1_0", (), {"bin/python": "#!/bin/sh\necho Python 3.12.4\n"}, {}, ("bin/python",)),
     Package("python", "3.11.9", "h1_0", (), {"bin/python": "#!/bin/sh\necho Python 3.11.9\n"}, {}, ("bin/python",)),
@@ -46,11 +45,10 @@ def channel(tmp_path_factory):
 @pytest.fixture
 def play(tmp_path, channel):
     """Return a function that runs the part of the role for conda on both hosts, and returns (status, output)."""
-    program = tmp_path / "micromamba"
+    program = tmp_path / "rattler"
     asked = tmp_path / "asked"
-    program.write_text(
-        f'#!/bin/sh\n[ "$1" != --version ] || {{ echo 2.8.1; exit; }}\necho "$*" >> {asked}\nexec {sys.executable} {STANDIN} "$@"\n'
-    )
+    call = f'exec {sys.executable} {PROGRAM} "$@"'
+    program.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {call}\necho "$*" >> {asked}\n{call}\n')
     program.chmod(0o755)
     environment = {
         "name": "main",
@@ -110,7 +108,7 @@ def test_environments_of_conda(play, tmp_path):
     """Solved once for both hosts, installed on both, left alone, corrected, and solved again when something else is asked for."""
     status, output, asked = play()
     assert status == 0, output
-    assert sum("--dry-run" in line for line in asked) == 1 and len(asked) == 3
+    assert sum(line.startswith("solve ") for line in asked) == 1 and len(asked) == 3
     assert remade(output) == dict.fromkeys(HOSTS, ("['main']", "True"))
     locks = {(tmp_path / name / "locks" / "main.conda.txt").read_text() for name in HOSTS}
     (lock,) = locks
@@ -137,7 +135,7 @@ def test_environments_of_conda(play, tmp_path):
 
     status, output, asked = play(python_env_conda_packages=[])
     assert status == 0, output
-    assert sum("--dry-run" in line for line in asked) == 1
+    assert sum(line.startswith("solve ") for line in asked) == 1
     assert remade(output) == dict.fromkeys(HOSTS, ("['main']", "True"))
     assert not (tmp_path / "gpu-2" / "envs" / "main" / "lib" / "libjpeg.so").exists()
     assert (
@@ -172,7 +170,10 @@ def test_check_mode_changes_nothing(play, tmp_path):
             {"python_env_conda_channels": ["defaults"]},
             "defaults is one of Anaconda's own channels, which have terms of their own",
         ),
-        ({"python_env_conda_packages": ["nobody-has-this"]}, "/micromamba ended with 1: critical libmamba"),
+        (
+            {"python_env_conda_packages": ["nobody-has-this"]},
+            "the channels have no solution: No candidates were found for nobody-has-this",
+        ),
         (
             {"python_env_conda_program": "/nowhere/micromamba"},
             "/nowhere/micromamba does not exist: install micromamba or Miniforge",
@@ -185,16 +186,14 @@ def test_what_cannot_be_solved(play, variables, said):
 
 
 def test_micromamba_by_its_checksum(play, tmp_path):
-    """The program is fetched; one of another checksum is not kept."""
-    source = tmp_path / "micromamba"
+    """The program is fetched, whatever answers to it; one of another checksum is not kept."""
+    source = tmp_path / "rattler"
     digest = subprocess.run(["sha256sum", source], capture_output=True, text=True, check=True).stdout.split()[0]
     given = {"python_env_conda_url": source.as_uri(), "__python_env_conda_bin": str(tmp_path / "conda" / "bin")}
     status, output, _asked = play(python_env_conda_checksum=f"sha256:{'0' * 64}", **given)
     assert status == 2 and "did not match" in output
     assert not (tmp_path / "conda" / "bin" / "micromamba").exists()
     own = str(tmp_path / "conda" / "bin" / "micromamba")
-    status, output, _asked = play(
-        python_env_conda_checksum=f"sha256:{digest}", **{**given, "python_env_conda_program": own}
-    )
+    status, output, _asked = play(python_env_conda_checksum=f"sha256:{digest}", python_env_conda_program="", **given)
     assert status == 0, output
     assert Path(own).stat().st_mode & 0o777 == 0o755

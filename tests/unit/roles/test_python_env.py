@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What role python_env does with the interpreters that the plan names, and that it refuses systems it does not know."""
 
+import hashlib
 import json
 import re
 import sys
@@ -13,6 +14,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environments
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.interpreters import STANDALONE
 
+from tests.lab import wheels
 from tests.support.local_play import run_roles
 
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "python_env"
@@ -128,6 +130,57 @@ def test_an_environment_as_planned_is_left_alone(tmp_path):
     run = run_roles(tmp_path, ["python_env"], given, "--check")
     assert run.status == 0, run.output
     assert "Install Python" not in run.output
+
+
+RATTLER = "/opt/allreduce/conda/rattler/bin/rattler"
+
+
+def test_rattler_on_nodes_is_the_one_the_project_is_tested_with():
+    given = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
+    pinned = (ROLE.parents[1] / "requirements-dev.txt").read_text(encoding="utf-8")
+    match = re.search(r"^py-rattler==(\S+) ((?:\\\n\s+--hash=\S+\s*)+)", pinned, re.MULTILINE)
+    assert given["__python_env_rattler_version"] == match[1]
+    hashes = set(re.findall(r"--hash=(\S+)", given["__python_env_rattler_requirement"]))
+    assert len(hashes) == 2 and hashes <= set(re.findall(r"--hash=(\S+)", match[2]))
+    assert f"py-rattler=={match[1]}" in wheels.get("conda").requirements
+
+
+def installed_rattler():
+    """What a node has once rattler is installed there, as it is measured."""
+    given = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
+    requirement = given["__python_env_rattler_requirement"].replace(
+        "{{ __python_env_rattler_version }}", given["__python_env_rattler_version"]
+    )
+    program = (ROLE / "files" / "rattler_program.py").read_text(encoding="utf-8")
+    text = f"#!/opt/allreduce/conda/rattler/bin/python -I\n# {requirement}\n{program}"
+    return f"file 0755 root:root {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+NAMED = {"python_env_conda_program": "/opt/miniforge3/bin/conda"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "there", "does"),
+    [
+        ({}, None, "Install"),
+        ({}, "file 0755 root:root " + "0" * 64, "Install"),
+        ({}, installed_rattler(), None),
+        (NAMED, None, None),
+        (NAMED, installed_rattler(), "Remove"),
+        ({"python_env_manager": "uv"}, installed_rattler(), "Remove"),
+        ({"python_env_manager": "uv"}, "absent", None),
+    ],
+)
+def test_rattler_is_there_where_conda_needs_it(variables, there, does, tmp_path):
+    by_uv = {**ENVIRONMENT, "interpreter": interpreter("distribution", "/usr/bin/python3.9", ["python3"])}
+    given = facts(
+        [by_uv if "python_env_manager" in variables else {**ENVIRONMENT, "interpreter": interpreter("conda")}]
+    )
+    given["gpu_node_state"] |= {"uv": UV, "files": {RATTLER: there} if there else {}}
+    run = run_roles(tmp_path, ["python_env"], given, "--check", "--extra-vars", json.dumps(variables))
+    assert run.status == 0, run.output
+    done = re.findall(r"(?m)^TASK \[\S+ : (Install|Remove) rattler [^]]*\] \**\n(?:ok|changed)", run.output)
+    assert done == ([does] if does else [])
 
 
 @pytest.mark.long

@@ -61,7 +61,7 @@ def _reason(tables: Tables, question: Question, one: Python) -> str:
     where = {
         "distribution": "from the distribution",
         "standalone": "a standalone build, installed by uv",
-        "conda": "a package of conda, as python_env_manager says",
+        "conda": "a package of conda, as python_env_manager says; rattler installs it, unless another program is named",
         "path": f"the interpreter {one.row['path']}",
     }[origin]
     if question.asked("python"):

@@ -3,17 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module as Ansible runs it, on a real channel of conda's format that lies in a directory.
 
-Two programs install: one of ours that stands where micromamba stands, with py-rattler as solver and installer, always; and a real
-one, micromamba, mamba or conda, where the variable ALLREDUCE_CONDA has its path. The package index has none of them: conda 26.7.1 ran
-these tests once, from its sources and with its classic solver. micromamba and mamba ran none of them: their command line, the JSON of
-their dry run and the time of their entry in conda-meta/history are from libmamba's sources (2.8.1).
+Two programs install: rattler, as role python_env installs it, always; and micromamba, mamba or conda, where the variable
+ALLREDUCE_CONDA has its path. The package index has none of these three: conda 26.7.1 ran these tests once, from its sources and with
+its classic solver. micromamba and mamba ran none of them: their command line, the JSON of their dry run and the time of their entry in
+conda-meta/history are from libmamba's sources (2.8.1).
 """
 
 import hashlib
 import json
 import os
 import platform
+import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +26,7 @@ from ansible_collections.allreduce.gpu.plugins.modules import conda_env
 from tests.support.conda_channel import PLACEHOLDER, Package, build_channel
 
 COLLECTIONS = str(Path(conda_env.__file__).resolve().parents[2] / ".collections")
-STANDIN = Path(__file__).resolve().parents[3] / "support" / "conda_program.py"
+PROGRAM = Path(__file__).resolve().parents[4] / "roles" / "python_env" / "files" / "rattler_program.py"
 REAL = os.environ.get("ALLREDUCE_CONDA")
 SITE = "lib/python3.12/site-packages"
 PYTHON = Package(
@@ -37,6 +39,13 @@ PACKAGES = [
     Package("jpeg", "2.9.0", "h2_0", (), {"lib/libjpeg.so": "jpeg 2.9\n"}),
     Package("pillow", "11.0", "py312_0", ("python >=3.12", "jpeg >=2"), {f"{SITE}/PIL/__init__.py": "pass\n"}),
     Package("odd", "1.0", "0", ("absent >=1",), {"share/odd": "odd\n"}),
+    # As pytorch-cuda is: no files, and what it constrains is installed by whoever needs it.
+    Package("pytorch-cuda", "11.8", "0", ("cuda-libs",), constrains=("cuda-libs 11.*",)),
+    Package("pytorch-cuda", "12.4", "0", ("cuda-libs",), constrains=("cuda-libs 12.*",)),
+    Package("cuda-libs", "11.8", "0", (), {"lib/libcublas.so": "11\n"}),
+    Package("cuda-libs", "12.4", "0", ("__cuda >=12",), {"lib/libcublas.so": "12\n"}),
+    Package("future", "1.0", "0", ("__glibc >=2.99",), {"share/future": "future\n"}),
+    Package("six", "1.17", "py_0", ("python",), {"site-packages/six.py": "pass\n"}, subdir="noarch", noarch="python"),
 ]
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the channel has packages for x86_64 alone")
 
@@ -47,19 +56,27 @@ def channel(tmp_path_factory):
 
 
 @pytest.fixture(
-    params=["py-rattler", pytest.param("real", marks=pytest.mark.skipif(not REAL, reason="ALLREDUCE_CONDA is not set"))]
+    params=["rattler", pytest.param("real", marks=pytest.mark.skipif(not REAL, reason="ALLREDUCE_CONDA is not set"))]
 )
 def program(request, tmp_path):
     if request.param == "real":
         return REAL
-    return standin(tmp_path)
+    return rattler(tmp_path)
 
 
-def standin(place, version="2.8.1", then=f'exec {sys.executable} {STANDIN} "$@"'):
-    """Our program as micromamba, with the Python of the tests; version: what it says to be; then: what it does."""
-    path = place / "bin" / "micromamba"
+def rattler(place, then=f'exec {sys.executable} {PROGRAM} "$@"'):
+    """Return rattler with the Python of the tests; then: what it does instead."""
+    return script(place / "bin" / "rattler", f'[ "$1" != --version ] || exec {sys.executable} {PROGRAM} "$@"\n{then}')
+
+
+def micromamba(place, version="2.8.1", then="exit 0"):
+    """Return what says to be micromamba."""
+    return script(place / "bin" / "micromamba", f'[ "$1" != --version ] || {{ echo {version}; exit; }}\n{then}')
+
+
+def script(path, lines):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {{ echo {version}; exit; }}\n{then}\n')
+    path.write_text(f"#!/bin/sh\n{lines}\n")
     path.chmod(0o755)
     return str(path)
 
@@ -211,17 +228,18 @@ def test_a_wheel_is_left_alone(prefix, lock, program):
 
 
 def test_an_interrupted_installation_is_repeated(prefix, lock, tmp_path):
-    """The program of ours alone can be told when to die."""
-    program = standin(tmp_path)
-    answer = run(prefix, lock=lock, program=program, environment={"CONDA_STANDIN_STOP": "jpeg"})
+    """The program is killed with one of the packages in its place."""
+    dies = f'head -n 2 "$3" > "$3.half" && {sys.executable} {PROGRAM} install "$2" "$3.half" && rm "$2"/conda-meta/history && kill -9 $$'
+    answer = run(prefix, lock=lock, program=rattler(tmp_path, dies))
     assert codes(answer) == ["conda_failed"] and around(prefix) == [".main.packages"]
-    answer = run(prefix, lock=lock, program=program)
+    assert "ended with -9" in answer["msg"]
+    answer = run(prefix, lock=lock, program=rattler(tmp_path))
     assert (answer["step"], around(prefix)) == ("create", ["main"])
 
 
 def test_what_a_killed_run_left_is_replaced(prefix, lock, tmp_path):
     """A run that is killed with its program brings nothing back: the next one finds half of an environment."""
-    program = standin(tmp_path)
+    program = rattler(tmp_path)
     run(prefix, lock=lock, program=program)
     shutil.copytree(prefix, prefix.parent / ".main.former", symlinks=True)
     cut_off(prefix)
@@ -239,7 +257,7 @@ def test_what_was_there_comes_back(prefix, lock, program, tmp_path):
     lacking = lock.replace("pillow-11.0", "pillow-11.1")
     assert codes(run(prefix, lock=lacking, program=program)) == ["conda_not_fetched"]
     assert run(prefix, lock=lock, program=program)["changed"] is False
-    unable = standin(tmp_path, then="echo no room >&2; exit 7")
+    unable = micromamba(tmp_path, then="echo no room >&2; exit 7")
     overwrite(prefix)
     answer = run(prefix, lock=lock, program=unable)
     assert codes(answer) == ["conda_failed"] and answer["msg"].endswith("/micromamba ended with 7: no room.")
@@ -289,7 +307,7 @@ def test_other_bad_input(prefix, lock):
 
 
 def test_a_program_that_is_too_old(prefix, lock, tmp_path):
-    answer = run(prefix, lock=lock, program=standin(tmp_path, "2.0.5"))
+    answer = run(prefix, lock=lock, program=micromamba(tmp_path, "2.0.5"))
     assert codes(answer) == ["conda_program_old"] and "/micromamba (2.0.5) is too old" in answer["msg"]
 
 
@@ -301,10 +319,65 @@ def test_solving(prefix, channel, lock, program):
     assert (prefix / "lib" / "libjpeg.so").read_text() == "jpeg 2.9\n"
 
 
-@pytest.mark.parametrize("specs", [["odd"], ["nobody-has-this"]])
-def test_what_cannot_be_solved(prefix, channel, program, specs):
-    answer = run(prefix, state="solved", specs=specs, channels=[channel], program=program)
-    assert codes(answer) == ["conda_failed"] and around(prefix) == []
+@pytest.mark.parametrize(("cuda", "other"), [("11.8", "12.4"), ("12.4", "11.8")])
+def test_a_metapackage_constrains_what_others_need(prefix, channel, program, cuda, other):
+    """What the node's driver has is overridden as conda documents it."""
+    asked = {"specs": [f"pytorch-cuda={cuda}"], "channels": [channel], "program": program}
+    answer = run(prefix, state="solved", environment={"CONDA_OVERRIDE_CUDA": "12.4"}, **asked)
+    assert f"/cuda-libs-{cuda}-0.conda#" in answer["lock"] and f"cuda-libs-{other}" not in answer["lock"]
+    assert run(prefix, lock=answer["lock"], program=program)["changed"] is True
+    assert (prefix / "lib" / "libcublas.so").read_text() == f"{cuda[:2]}\n"
+    assert run(prefix, lock=answer["lock"], program=program)["changed"] is False
+
+
+def test_a_package_without_platform_goes_where_its_python_looks(prefix, channel, program):
+    answer = run(prefix, state="solved", specs=["six"], channels=[channel], program=program)
+    assert run(prefix, lock=answer["lock"], program=program)["changed"] is True
+    assert (prefix / SITE / "six.py").read_text() == "pass\n"
+    assert run(prefix, lock=answer["lock"], program=program)["changed"] is False
+
+
+def test_the_first_channel_that_has_a_package_counts(prefix, channel, program, tmp_path):
+    site = build_channel(tmp_path / "site", [PACKAGES[2]])
+    found = [
+        run(prefix, state="solved", specs=["jpeg"], channels=channels, program=program)["lock"]
+        for channels in ([site, channel], [channel, site])
+    ]
+    assert "/site/linux-64/jpeg-2.9.0-h2_0.conda#" in found[0] and "/jpeg-3.0.0-h2_1.conda#" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("specs", "name"),
+    [(["odd"], "absent"), (["nobody-has-this"], "nobody-has-this"), (["pillow", "jpeg <2"], "jpeg"), (["future"], "__glibc"),
+     (["pytorch-cuda=12.4"], "cuda-libs"), (["pytorch-cuda=12.4", "cuda-libs=11.8"], "cuda-libs")],
+)  # fmt: skip
+def test_what_cannot_be_solved(prefix, channel, program, specs, name):
+    hidden = {"CONDA_OVERRIDE_CUDA": ""}
+    answer = run(prefix, state="solved", specs=specs, channels=[channel], program=program, environment=hidden)
+    assert codes(answer) == ["conda_failed" if program == REAL else "conda_unsolvable"] and around(prefix) == []
+    assert name in answer["msg"] and len(answer["msg"].splitlines()) == 1 and answer["msg"].count("..") == 0
+
+
+def test_a_channel_that_does_not_answer(prefix, tmp_path):
+    for channel in ("http://me:secret@127.0.0.1:9/channel", f"{tmp_path}/nowhere"):
+        answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=rattler(tmp_path))
+        assert codes(answer) == ["conda_unreachable"] and "secret" not in answer["msg"]
+        assert re.fullmatch(r"Environment \S+: a channel cannot be read: [^\n]+[^.]\.", answer["msg"]), answer["msg"]
+
+
+def test_a_channel_that_never_ends(prefix, tmp_path):
+    """The deadline is shortened."""
+    hurried = rattler(tmp_path, f"sed 's/^SECONDS = 600 /SECONDS = 1 /' {PROGRAM} | {sys.executable} - \"$@\"")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        channel = f"http://127.0.0.1:{silent.getsockname()[1]}/channel"
+        answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=hurried)
+    assert codes(answer) == ["conda_failed"]
+    assert answer["msg"].endswith("/rattler ended with 1: no solution within 1 seconds.")
+
+
+def test_a_spec_that_is_none(prefix, channel, tmp_path):
+    answer = run(prefix, state="solved", specs=["jpeg =="], channels=[channel], program=rattler(tmp_path))
+    assert codes(answer) == ["conda_failed"] and "/rattler ended with 1: " in answer["msg"]
 
 
 @pytest.mark.parametrize("name", ["defaults", "https://repo.anaconda.com/pkgs/main"])

@@ -27,6 +27,7 @@ B = "https://conda.anaconda.org/conda-forge/noarch/b-1-0.conda"
         ("/x/mamba", "mamba 1.5.8\nconda 24.1.2\n", "mamba", "1.5.8"),
         ("/x/mamba", "2.3.0\n", "mamba", "2.3.0"),
         ("/x/micromamba", "2.8.1\n", "micromamba", "2.8.1"),
+        ("/x/rattler", "rattler 0.25.0\n", "rattler", "0.25.0"),
         ("/x/micromamba-2.8.1-1-linux-64", "2.8.1", "micromamba", "2.8.1"),
     ],
 )
@@ -78,6 +79,15 @@ def program(kind):
     return {"kind": kind, "path": "/x/" + kind, "version": "1"}
 
 
+def test_ours_is_used_where_there_is_no_other(tmp_path, monkeypatch):
+    run = programs(tmp_path, {"rattler": "rattler 0.25.0", "conda": "conda 24.9.0"})
+    monkeypatch.setattr(conda_program, "RATTLER", str(tmp_path / "rattler"))
+    monkeypatch.setattr(conda_program, "OWN", str(tmp_path / "own"))
+    for places, kind in (((), "rattler"), ((str(tmp_path),), "conda")):
+        monkeypatch.setattr(conda_program, "PLACES", places)
+        assert conda_program.find(None, lambda name: None, run)[0]["kind"] == kind
+
+
 @pytest.mark.parametrize(("kind", "own"), [("conda", ["--no-default-packages"]), ("mamba", []), ("micromamba", [])])
 def test_commands(kind, own):
     created = conda_program.creation(program(kind), "/p", "/lock.txt")
@@ -85,6 +95,27 @@ def test_commands(kind, own):
     solved = conda_program.solution(program(kind), "/p", ["c", "d"], ["python=3.12"])
     words = ["--override-channels", "--channel", "c", "--channel", "d", "python=3.12"]
     assert solved == ["/x/" + kind, "create", "--yes", "--dry-run", "--json", "--prefix", "/p"] + own + words
+
+
+def test_commands_of_rattler():
+    assert conda_program.creation(program("rattler"), "/p", "/lock.txt") == ["/x/rattler", "install", "/p", "/lock.txt"]
+    solved = conda_program.solution(program("rattler"), "/p", ["c", "d"], ["python=3.12"])
+    assert solved == ["/x/rattler", "solve", "--channel", "c", "--channel", "d", "python=3.12"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        ("rattler", "SolverError", "conda_unsolvable"),
+        ("rattler", "GatewayError", "conda_unreachable"),
+        ("rattler", "InvalidMatchSpecError", "conda_failed"),
+        ("conda", "SolverError", "conda_failed"),
+    ],
+)
+def test_failures(kind, name, code):
+    said = json.dumps({"exception_name": name, "message": "no b for a"})
+    found = conda_program.failure(program(kind), 1, said)
+    assert (found["code"], found["detail"]["reason"]) == (code, "no b for a")
 
 
 def test_the_environment_of_a_program():

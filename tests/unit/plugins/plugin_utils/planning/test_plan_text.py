@@ -89,6 +89,7 @@ def test_an_interpreter_of_conda_is_shown():
     host = {**BOARD, "gpu_stack_request": {"python": "3.11"}, "python_env_manager": "conda"}
     lines = " ".join(line.strip() for line in table({"gpu-1": host}))
     assert "env main       Python 3.11 from conda, pytorch" in lines
+    assert "as python_env_manager says; rattler installs it, unless another program is named" in lines
 
 
 def test_the_cuda_of_wheels_that_the_general_package_index_has_is_shown():
