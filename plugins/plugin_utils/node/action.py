@@ -69,7 +69,7 @@ class NodeAction(ActionBase):
     def execute(self, module: str, arguments: Mapping[str, Any], changes: bool = True) -> dict[str, Any]:
         """Run a module on the node; raise StepFailed. What changes nothing counts as no change, and shows no difference."""
         given = with_defaults(module, dict(arguments), self._task, self._templar)
-        with Beat(self._display, self.host, self._task.get_name(include_role_fqcn=False)):
+        with Beat(self._display, self.host, self._task):
             answer: dict[str, Any] = self._execute_module(module_name=module, module_args=given, task_vars=self._vars)
         self._facts.update(answer.get("ansible_facts") or {})
         self._warnings += [clean(one) if isinstance(one, str) else one for one in answer.get("warnings") or []]

@@ -23,7 +23,7 @@ CALLBACK = "allreduce.gpu.progress"
 class Beat:
     """While its block runs, print a line with the time since its beginning every minute."""
 
-    def __init__(self, display: Any, host: str, task: str) -> None:
+    def __init__(self, display: Any, host: str, task: Any) -> None:
         self._display, self._host, self._task = display, host, task
         self._began, self._end = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
@@ -40,5 +40,5 @@ class Beat:
 
     def _beat(self) -> None:
         while not self._end.wait(EVERY):
-            row = Row(self._host, self._task, time.monotonic() - self._began)
+            row = Row(self._host, self._task.get_name(include_role_fqcn=False), time.monotonic() - self._began)
             show(self._display, status_lines([row], COLUMNS, 1))

@@ -5,11 +5,14 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from ansible import constants
 from ansible.utils.display import Display
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.node import beat
+
+TASK = SimpleNamespace(get_name=lambda include_role_fqcn: "nvidia_driver : Install")
 
 
 def told(capsys, at_least, seconds):
@@ -24,7 +27,7 @@ def told(capsys, at_least, seconds):
 def test_a_line_whenever_a_minute_passes(monkeypatch, capsys):
     monkeypatch.setattr(beat, "EVERY", 0.1)
     monkeypatch.setattr(constants, "CALLBACKS_ENABLED", [])
-    with beat.Beat(Display(), "gpu-1", "nvidia_driver : Install"):
+    with beat.Beat(Display(), "gpu-1", TASK):
         lines = told(capsys, 2, 30)
     assert len(lines) >= 2
     assert all(re.fullmatch(r"gpu-1  \d+s  nvidia_driver : Install", line) for line in lines)
@@ -34,13 +37,13 @@ def test_a_line_whenever_a_minute_passes(monkeypatch, capsys):
 def test_none_where_the_callback_says_so(monkeypatch, capsys):
     monkeypatch.setattr(beat, "EVERY", 0.1)
     monkeypatch.setattr(constants, "CALLBACKS_ENABLED", [beat.CALLBACK])
-    with beat.Beat(Display(), "gpu-1", "nvidia_driver : Install"):
+    with beat.Beat(Display(), "gpu-1", TASK):
         assert told(capsys, 1, 0.5) == []
 
 
 def test_a_failure_ends_the_lines(monkeypatch, capsys):
     monkeypatch.setattr(beat, "EVERY", 0.1)
-    with pytest.raises(OSError, match="gone"), beat.Beat(Display(), "gpu-1", "Install"):
+    with pytest.raises(OSError, match="gone"), beat.Beat(Display(), "gpu-1", TASK):
         raise OSError("gone")
     time.sleep(0.3)
     assert capsys.readouterr().out == ""
