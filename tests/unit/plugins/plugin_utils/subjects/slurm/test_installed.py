@@ -377,6 +377,7 @@ def test_the_controller_s_files_are_told_whole():
     assert list(found) == [
         "/etc/hosts", "/var/spool/slurmctld", "/etc/slurm/slurmdbd.conf", "/etc/slurm/allreduce_gres.conf",
         "/etc/slurm/allreduce_nodes.conf", "/etc/slurm/gres.conf", "/etc/slurm/cgroup.conf", "/etc/slurm/slurm.conf",
+        "/etc/slurm/topology.conf",
     ]  # fmt: skip
     assert found["/etc/slurm/slurm.conf"] == SLURM_CONF
     assert found["/etc/slurm/slurmdbd.conf"] == SLURMDBD_CONF
@@ -498,7 +499,14 @@ def test_what_is_done_on_each_kind_of_host():
     )
     assert found["sent"] == [
         f"/etc/slurm/{name}"
-        for name in ("allreduce_gres.conf", "allreduce_nodes.conf", "gres.conf", "cgroup.conf", "slurm.conf")
+        for name in (
+            "allreduce_gres.conf",
+            "allreduce_nodes.conf",
+            "gres.conf",
+            "cgroup.conf",
+            "slurm.conf",
+            "topology.conf",
+        )
     ]
     assert found["services"] == [
         {"name": name, "unit": f"/etc/systemd/system/{name}.service.d/allreduce.conf"}
@@ -546,6 +554,7 @@ def test_all_that_goes():
                 "cgroup.conf",
                 "gres.conf",
                 "slurmdbd.conf",
+                "topology.conf",
                 "allreduce_gres.conf",
                 "allreduce_nodes.conf",
             )

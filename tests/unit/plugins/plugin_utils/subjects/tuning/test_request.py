@@ -127,7 +127,7 @@ def test_what_is_refused_is_one_sentence(variables, sentence):
 
 def test_a_refused_value_is_shown():
     (found,) = problems(request({"tuning_sysctl": {"vm.zone_reclaim_mode": 1}}), load())
-    assert describe(found).startswith("tuning_sysctl sets vm.zone_reclaim_mode to '1', which is refused: ")
+    assert describe(found).startswith("tuning_sysctl sets vm.zone_reclaim_mode to '1', which is refused (")
 
 
 def test_a_refusal_says_why_and_by_whom():
