@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which job has which GPU, as a metric of value 1 to join with those of the GPUs: a job's number as a label of each would multiply them.
+"""The job of each GPU, as a metric of value 1 to join with those of the GPUs: a job's number as a label of each would multiply them.
 
 The prolog adds a job, the epilog takes it away, and HealthCheckProgram those whose epilog never ran, as after a power cut.
 """

@@ -59,7 +59,7 @@ async def solve(words, cache):
 
 
 def records(lock, cache):
-    """Return what the packages of a lock say of themselves. Module conda_env fetched them, and compared them with the lock."""
+    """Return the records of the packages of a lock, from the packages. Module conda_env fetched them, and compared them with the lock."""
     import rattler
     from rattler.rattler import extract  # as rattler.package_streaming has it, which Python 3.8 cannot import
 
@@ -88,7 +88,7 @@ async def install(words, cache):
 
 
 def failure(error):
-    """Return what went wrong as conda tells it; rattler draws the packages that do not fit together as a tree."""
+    """Return the failure in conda's form; rattler draws the packages that do not fit together as a tree."""
     if isinstance(error, asyncio.TimeoutError):
         return {"exception_name": "TimeoutError", "message": f"no solution within {SECONDS} seconds"}
     lines = [line.strip(DRAWN) for line in str(error).splitlines()]

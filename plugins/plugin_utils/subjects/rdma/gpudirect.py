@@ -95,7 +95,7 @@ def _gpus(cuda: Cuda, gpus: tuple[str, ...], exports: bool | None) -> tuple[bool
 
 
 def _unknown(prefix: str, code: str, subject: str, detail: Mapping[str, Any]) -> Problem:
-    """Return why there is no answer. A code that has no sentence, or success without one, is as if nobody had asked."""
+    """Return the reason for having no answer. A code without a sentence, or success without an answer, counts as not asked."""
     return Problem(prefix + (code if prefix + code in GPUDIRECT else "not_asked"), subject, detail)
 
 

@@ -38,7 +38,7 @@ AT_START = (
 @dataclass(frozen=True)
 class Cluster:
     """controller: its host name; address: where the nodes reach it; nodes: with their autodetect; firewalled: whether any host has rules;
-    checked: whether any node's health is watched; switches: node -> where it is, none if nobody says it.
+    checked: whether any node's health is watched; switches: node -> its switch, empty without declarations.
     """
 
     controller: str
@@ -64,7 +64,7 @@ def contents(cluster: Cluster) -> dict[str, str]:
 
 
 def unwanted(cluster: Cluster) -> list[str]:
-    """Return the names of files that go: the tree of switches that nobody speaks of any more, unless the user has one."""
+    """Return the names of files that go: the tree of switches, once no node declares one; a tree of the user's own stays."""
     keys = {one.partition("=")[0].lower() for one in cluster.wanted.extra}
     return [] if cluster.switches or "topologyplugin" in keys else [switches.FILE]
 

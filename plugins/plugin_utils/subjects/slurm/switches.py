@@ -49,7 +49,7 @@ def _name_of(way: str) -> str:
 
 
 def problems(places: Mapping[str, str]) -> list[Problem]:
-    """Return what is wrong with the tree. places: host -> its switch, empty where none is said; no problem where none says any"""
+    """Return the problems of the tree. places: host -> its switch, empty where none is said; no problem where none says any"""
     said = {place for place in places.values() if place}
     if not said:
         return []
