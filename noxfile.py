@@ -177,7 +177,7 @@ def examples_horovod(session):
 
 # What unit tests import besides the requirements of the collection.
 UNIT_TESTS = (
-    "distlib", "hypothesis", "jsonschema", "junitparser", "py-rattler", "pyte", "pytest", "pytest-timeout", "pytest-xdist", "ruamel-yaml",
+    "codespell", "distlib", "hypothesis", "jsonschema", "junitparser", "py-rattler", "pyte", "pytest", "pytest-timeout", "pytest-xdist", "ruamel-yaml",
 )  # fmt: skip
 
 
