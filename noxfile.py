@@ -77,7 +77,10 @@ def _copy_tree(session):
         session.run("git", "init", "--quiet", log=False)  # else they ask the outer repository, which ignores .cache
 
 
-PROSE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "data", "changelogs", "tests/faults.yml")
+PROSE = (
+    "README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "data", "changelogs", "tests/faults.yml",
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("roles/*/README.md")),
+)  # fmt: skip
 CODE = ("plugins", "playbooks", "roles", "tools", "examples", "noxfile.py")
 # Words of tools/words.txt that are identifiers or programs in code.
 NAMES_IN_CODE = "beside,box,boxes,venv,virtualenv"
@@ -174,7 +177,7 @@ def examples_horovod(session):
 
 # What unit tests import besides the requirements of the collection.
 UNIT_TESTS = (
-    "distlib", "hypothesis", "jsonschema", "junitparser", "py-rattler", "pyte", "pytest", "pytest-timeout", "pytest-xdist", "ruamel-yaml",
+    "codespell", "distlib", "hypothesis", "jsonschema", "junitparser", "py-rattler", "pyte", "pytest", "pytest-timeout", "pytest-xdist", "ruamel-yaml",
 )  # fmt: skip
 
 

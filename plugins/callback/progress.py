@@ -80,6 +80,7 @@ import os
 import sys
 
 from ansible import constants as C  # noqa: N812 (its usual name)
+from ansible.playbook.role_include import IncludeRole
 from ansible.plugins.callback import CallbackBase
 
 from ..plugin_utils.progress.painter import Painter, Reporter, can_show, has_descriptor
@@ -106,13 +107,13 @@ class CallbackModule(CallbackBase):
             self._painter = Reporter(sys.stdout, self.get_option("silence"), **options)
 
     def v2_playbook_on_task_start(self, task, is_conditional):
-        self._names[task._uuid] = task.get_name(include_role_fqcn=False)  # here it is without variables
+        self._names[task._uuid] = _name(task)  # here it is without variables
 
     def v2_playbook_on_handler_task_start(self, task):
         self.v2_playbook_on_task_start(task, False)
 
     def v2_runner_on_start(self, host, task):
-        self._painter.start(host.get_name(), self._names.get(task._uuid) or task.get_name(include_role_fqcn=False))
+        self._painter.start(host.get_name(), self._names.get(task._uuid) or _name(task))
 
     def v2_runner_on_ok(self, result):
         self._painter.end(result._host.get_name())
@@ -128,3 +129,8 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats):
         self._painter.stop()
+
+
+def _name(task):
+    """Return the name of a task with its role; that which includes a role takes no options."""
+    return task.get_name() if isinstance(task, IncludeRole) else task.get_name(include_role_fqcn=False)

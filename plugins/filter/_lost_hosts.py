@@ -37,23 +37,23 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: One sentence for each cause, none where all hosts answer.
+  description: For each cause C(what) is wrong, C(why), and the C(fix); none where all hosts answer.
   type: list
-  elements: str
+  elements: dict
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ..plugin_utils.node.told import admitted
 from ..plugin_utils.preflight.contact import READS, contact_problems
-from ..plugin_utils.subjects.sentences import describe
+from ..plugin_utils.subjects.sentences import told
 
 
 def lost_hosts(hosts, hostvars, limit=""):
-    """Return the sentences of what role stack registered at the first contact."""
+    """Return the levels of what is wrong, by what role stack registered at the first contact."""
     known = admitted(hostvars, hosts, READS)
     tried = {host: one.get("__stack_reached") or {} for host, one in known.items()}
     root = {host: one.get("__stack_root") or {} for host, one in known.items()}
-    return [describe(problem) for problem in contact_problems(tried, root, limit)]
+    return [told(problem)._asdict() for problem in contact_problems(tried, root, limit)]
 
 
 class FilterModule:

@@ -19,7 +19,25 @@ options:
     description: What to print, one line each. Terminal sequences and control characters are removed.
     type: list
     elements: str
-    required: true
+    default: []
+  errors:
+    description: What to refuse with, printed below each other in lines of at most 80 columns. The task fails where there is one.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      what:
+        description: What is wrong, without a full stop.
+        type: str
+        required: true
+      why:
+        description: The cause.
+        type: str
+        default: ""
+      fix:
+        description: What to do, as an imperative.
+        type: str
+        default: ""
 attributes:
   check_mode:
     description: Prints the same.
@@ -39,7 +57,7 @@ EXAMPLES = r"""
 RETURN = r"""
 lines:
   description: What was printed.
-  returned: success
+  returned: always
   type: list
   elements: str
   sample: ["2 nodes, 24 checks: 24 passed and 0 failed."]

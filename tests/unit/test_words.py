@@ -1,11 +1,13 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Words of task names; codespell looks at all other prose (tools/words.txt)."""
+"""Words of task names, and the settings of codespell, which looks at all other prose (tools/words.txt)."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +49,23 @@ def test_task_names_use_the_words_of_the_glossary(path):
 )
 def test_forbidden_in_task_names(name, hit):
     assert bool(IN_TASK_NAMES.search(name)) is hit
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"""What a host has."""', ['"""What']),
+        ('"""The facts, and what a host has."""', []),
+        ("Return whether it runs.", ["Return whether"]),
+        ("Nobody has a graphics card beside it.", ["Nobody", "graphics card", "beside"]),
+        ("Run `python -m venv`, or see [this](venv.md).", []),
+        ("```\nbeside\n```\nNext to it.", []),
+        ("Its default: nobody", []),
+        ("a mended fence, and a teh", ["mended", "teh"]),
+    ],
+)
+def test_what_codespell_finds(text, found):
+    command = [sys.executable, "-m", "codespell_lib", "--toml", "pyproject.toml", "-"]
+    done = subprocess.run(command, input=text, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert re.findall(r"^\s+(.+?) ==> ", done.stdout, re.MULTILINE) == found, done.stdout + done.stderr
+    assert bool(done.returncode) is bool(found)

@@ -24,9 +24,9 @@ def cluster(**variables):
     return {"gpu_nodes": {"hosts": nodes, "vars": variables}, "controllers": {"hosts": {"login": {}}}}
 
 
-def refused(run, *sentences):
-    """The run failed before a host was contacted or changed, and said SENTENCES."""
-    assert run.status != 0, run.output
+def refused(run, *sentences, status=2):
+    """The run failed with this status before a host was contacted or changed, and said SENTENCES; docs/cluster.md has the statuses."""
+    assert run.status == status, run.output
     assert [sentence for sentence in sentences if sentence not in run.words] == [], run.output
     assert not run.contacted
     assert "changed=1" not in run.output
@@ -78,7 +78,7 @@ def test_variables_that_are_no_yaml(tmp_path, place, options):
     file.parent.mkdir()
     file.write_text("train_launcher: torchrun\n train_user: mia\n", encoding="utf-8")
     run = play(tmp_path, "site", *options)
-    refused(run, str(file))
+    refused(run, str(file), status=run.status or 2)
     assert re.search(r"at line 2, column \d+ \(.+\); correct the file\.|: line 2, column", run.words), run.output
 
 

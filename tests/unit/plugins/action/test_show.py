@@ -17,10 +17,10 @@ LINES = ["gpu-1: failed", LONG, "\x1b[31mred\x1b[0m"]
 SHOWN = f"gpu-1: failed\n{LONG}\nred\n"
 
 
-def shown(place, config, **variables):
+def shown(place, config, errors=(), **variables):
     """Return what a play prints and how it ends, in a user's own configuration."""
     (place / "ansible.cfg").write_text("[defaults]\n" + config, "utf-8")
-    tasks = [{"allreduce.gpu.show": {"lines": LINES}, "register": "found", "run_once": True}]
+    tasks = [{"allreduce.gpu.show": {"lines": LINES, "errors": [*errors]}, "register": "found", "run_once": True}]
     tasks.append({"ansible.builtin.assert": {"that": "found.lines[2] == 'red' and not found.changed"}})
     (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), "utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
@@ -34,6 +34,14 @@ def shown(place, config, **variables):
         text=True,
         check=False,
     )
+
+
+def test_errors_are_shown_in_levels_and_fail(tmp_path):
+    errors = [{"what": "lost cannot be reached\x1b[31m", "fix": "check power"}, {"what": "x is 1", "why": "a\nb"}]
+    done = shown(tmp_path, "", errors)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "error: lost cannot be reached.\n  fix: Check power.\n\nerror: x is 1.\n  why: a b.\n" in done.stdout
+    assert '"msg": "lost cannot be reached; check power. x is 1 (a\\nb)."' in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,17 @@ def test_lines_without_a_terminal_after_silence(run, monkeypatch):
     assert result.stdout.index("TASK [Wait]") < result.stdout.index(told[0]) < result.stdout.index("PLAY RECAP")
 
 
+def test_a_role_that_is_included(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    (tmp_path / "roles" / "slow" / "tasks").mkdir(parents=True)
+    tasks = [{"name": "Wait", "ansible.builtin.raw": "sleep 3"}]
+    (tmp_path / "roles" / "slow" / "tasks" / "main.yml").write_text(json.dumps(tasks), "utf-8")
+    result = run([{"name": "Include", "ansible.builtin.include_role": {"name": "slow"}}], terminal=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "WARNING" not in result.stdout
+    assert re.search(r"^gpu-1  [1-9]s  slow : Wait$", result.stdout, re.M)
+
+
 @pytest.mark.parametrize("options", [{"terminal": False}, {"term": "dumb"}])
 def test_nothing_without_a_terminal_before(run, options):
     result = run([{"name": "Wait", "ansible.builtin.raw": "sleep 1"}], **options)

@@ -12,8 +12,9 @@ HOSTVARS = {
 
 
 def test_lost_hosts():
-    sentence, advice = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS)
-    assert sentence.startswith("1 of 3 nodes cannot be reached, so nothing was touched: lost; check power")
-    assert advice == "The others answer (2); run the command again with --limit '!lost' to go on with them alone."
+    problem, advice = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS)
+    assert problem["what"] == "1 of 3 nodes cannot be reached, so nothing was touched: lost"
+    assert problem["fix"].startswith("check power")
+    assert advice["fix"] == "run the command again with --limit '!lost' to go on with them alone"
     limited = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS, "rack1")[1]
-    assert "--limit 'rack1:!lost'" in limited
+    assert "--limit 'rack1:!lost'" in limited["fix"]
