@@ -33,6 +33,7 @@ SENTENCES = {
         "in mode {mode} set it to {largest} at most",
     ),
     "rdma_unknown_roce": Sentence("rdma_roce has {subject}", "choose from {known}"),
+    "rdma_no_parts": Sentence("rdma_roce has {value} for {subject}", "write a dictionary, such as {example}"),
     "rdma_no_number": Sentence("rdma_roce has {value} for {subject}", "set it to a number from 0 to {most}"),
     "rdma_lossy": Sentence(
         "rdma_roce gives training priority {subject}, which is not in pfc ({pfc})",
