@@ -17,6 +17,10 @@ SHOWN = re.findall(r"^```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 IMPOSSIBLE = (('driver: "580"', 'driver: "570"'), ('pytorch: "2.14"', 'pytorch: "2.15"'))
 
 
+def without_kind(text):
+    return re.sub(r"kind [0-9a-f]{8}:", "kind …:", text)
+
+
 @pytest.mark.parametrize(
     ("changes", "shown", "status"), [((), SHOWN[0], 0), (IMPOSSIBLE, SHOWN[1], 2)], ids=["fits", "does not"]
 )
@@ -29,5 +33,6 @@ def test_it_prints_what_is_shown(tmp_path, changes, shown, status):
     write_inventory(tmp_path, yaml.safe_load(inventory))
     planned = play(tmp_path, "plan")
     assert planned.status == status, planned.output
-    assert f"*\n{shown}ok: [gpu-1]" in planned.output
+    # The kind is another one with each version of the tables.
+    assert f"*\n{without_kind(shown)}ok: [gpu-1]" in without_kind(planned.output)
     assert not re.search("(?im)^(warning|.*WARN)", planned.output)
