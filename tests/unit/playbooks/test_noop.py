@@ -30,7 +30,7 @@ from tests.support.command import CHECKOUT, play, write_inventory
 from tests.unit.plugins.plugin_utils.drift import states
 
 # Tasks that begin, next to one for each role that is off.
-MOST = 47
+MOST = 46
 REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
 BASE = (
     "build-essential",

@@ -107,5 +107,5 @@ def test_the_playbook_finds_the_directory_of_the_nodes(tmp_path, name, variables
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"\n{directory}/report.html\n" in done.stdout
+    assert f"\nOpen {directory}/report.html in a browser.\n" in done.stdout
     assert "changed=1" in done.stdout
