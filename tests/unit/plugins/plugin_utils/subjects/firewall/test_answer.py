@@ -91,8 +91,9 @@ def test_a_value_of_another_node_is_refused_once():
 
 
 def test_a_fact_of_the_wrong_shape():
-    with pytest.raises(DocumentError, match="gpu_firewall.ssh_ports"):
-        ask({"ssh_ports": "22"})
+    for judge in (ask, lambda fact: judged("present", gpu_firewall=fact)):
+        with pytest.raises(DocumentError, match=r"^gpu_firewall\.ssh_ports"):
+            judge({"ssh_ports": "22"})
 
 
 def judged(state, recorded=False, **facts):
@@ -254,6 +255,7 @@ def test_who_loads_the_rules_is_installed_first(fact, packages):
         (["eth0", "eth7"], ["lo", "eth0"], ["eth7"]),
         # Ansible's facts write "_" there.
         (["bond0.7", "ib-0"], ["bond0_7", "ib_0"], []),
+        (["bond0.7"], ["bond0.7"], []),
         ("eth8,eth9", ["lo", "eth0"], ["eth8", "eth9"]),
         (["eth7"], [], []),
         (["eth7"], None, []),

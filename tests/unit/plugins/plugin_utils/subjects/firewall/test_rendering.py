@@ -118,20 +118,27 @@ def test_the_sets(version, family, entries):
 
 
 def test_a_peer_set_is_told_whole():
-    assert firewalld.peer_set(rules(peers=("10.0.0.1", "fd00::/64")), 6) == (
+    assert firewalld.peer_set(rules(peers=("10.0.0.1", "fd00::/64", "fd01::1")), 6) == (
         '<?xml version="1.0" encoding="utf-8"?>\n<ipset type="hash:net">\n'
         "  <description>Written by role allreduce.gpu.firewall; changes made here are lost.</description>\n"
-        '  <option name="family" value="inet6"/>\n  <entry>fd00::/64</entry>\n</ipset>\n'
+        '  <option name="family" value="inet6"/>\n  <entry>fd00::/64</entry>\n  <entry>fd01::1</entry>\n</ipset>\n'
     )
 
 
 def test_a_policy_is_told_whole():
-    one = rules(addresses=("10.0.0.1",), ports=(), closed=((1024, 65535),))
+    def each(priority, source, port, verdict):
+        for protocol in ("tcp", "udp"):
+            yield (
+                f'  <rule family="ipv4" priority="{priority}">{source}<destination address="10.0.0.1"/>'
+                f'<port port="{port}" protocol="{protocol}"/><{verdict}/></rule>\n'
+            )
+
+    one = rules(addresses=("10.0.0.1",), ports=((29500, 29500),), closed=((1024, 65535),))
     assert firewalld.policy(one) == (
         '<?xml version="1.0" encoding="utf-8"?>\n<policy priority="-145" target="CONTINUE">\n  <short>allreduce</short>\n'
         "  <description>Written by role allreduce.gpu.firewall; changes made here are lost.</description>\n"
         '  <ingress-zone name="ANY"/>\n  <egress-zone name="HOST"/>\n'
-        '  <rule family="ipv4" priority="-1"><destination address="10.0.0.1"/><port port="1024-65535" protocol="tcp"/><reject/></rule>\n'
-        '  <rule family="ipv4" priority="-1"><destination address="10.0.0.1"/><port port="1024-65535" protocol="udp"/><reject/></rule>\n'
-        "</policy>\n"
+        + "".join(each(-2, '<source ipset="allreduce-peers4"/>', "29500", "accept"))
+        + "".join(each(-1, "", "1024-65535", "reject"))
+        + "</policy>\n"
     )
