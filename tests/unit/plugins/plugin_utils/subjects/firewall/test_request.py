@@ -172,7 +172,10 @@ def test_the_range_is_large_enough_and_unprivileged(first, last, fits):
 
 @pytest.mark.parametrize(
     ("name", "fits"),
-    [("a" * 15, True), ("a" * 16, False), ("a", True), ("", False), ("X", True), (".", False), ("..", False), ("a.b", True), *((f"a{one}b", False) for one in '/:"\\ \t\n*')],
+    [
+        ("a" * 15, True), ("a" * 16, False), ("X", True), ("", False), (".", False), ("..", False), ("a.b", True),
+        *((f"a{one}b", False) for one in '/:"\\ \t\n*'),
+    ],
 )  # fmt: skip
 def test_names_of_interfaces(name, fits):
     found = list(problems({"firewall_interfaces": [name]}))

@@ -182,7 +182,10 @@ def test_each_is_one_sentence(variables, sentence):
 
 @pytest.mark.parametrize(
     ("name", "fits"),
-    [("a" * 15, True), ("a" * 16, False), ("a", True), (".", False), ("..", False), ("a.b", True), *((f"a{one}b", False) for one in "/:\"'\\ \t\n*#")],
+    [
+        ("a" * 15, True), ("a" * 16, False), ("X", True), ("", False), (".", False), ("..", False), ("a.b", True),
+        *((f"a{one}b", False) for one in "/:\"'\\ \t\n*#"),
+    ],
 )  # fmt: skip
 def test_names_of_interfaces(name, fits):
     found = list(problems({"qos_interfaces": [name]}))
