@@ -42,7 +42,7 @@ def decide(wanted: Request, node: FirewallNode) -> tuple[Rules | None, list[Prob
     return Rules(
         owner=owner(node) or "",
         interfaces=interfaces,
-        addresses=tuple(sorted(addresses, key=lambda one: (":" in one, one))),
+        addresses=tuple(sorted(addresses)),
         peers=wanted.peers,
         ports=without(within(wanted.reachable, UNPRIVILEGED), ssh),
         closed=without(UNPRIVILEGED, [*ssh, *wanted.open_ports]),

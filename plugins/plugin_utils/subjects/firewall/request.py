@@ -81,9 +81,8 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
 
     known: the variables of the nodes, without those that are left out; nodes: the group of all
     """
-    mine, nodes = given(known[name]), [one for one in nodes if one in known]
-    all_nodes = nodes if name in nodes else [*nodes, name]
-    addresses = {node: _addresses(known[node]) for node in all_nodes}
+    mine = given(known[name])
+    addresses = {node: _addresses(known[node]) for node in [*nodes, name] if node in known}
     extra = [str(one) for one in mine["firewall_extra_sources"]]
     everyone = [one for found in addresses.values() for one in found] + extra
     return Request(

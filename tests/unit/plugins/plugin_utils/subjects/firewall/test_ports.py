@@ -42,6 +42,19 @@ def test_as_sets_of_numbers(left, right):
     assert numbers(within(left, right)) == numbers(left) & numbers(right)
 
 
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([(1, 2), (3, 4)], ((1, 4),)),
+        ([(1, 2), (4, 4)], ((1, 2), (4, 4))),
+        ([(5, 9), (1, 9), (6, 7)], ((1, 9),)),
+        ([(65535, 65535), (1, 1)], ((1, 1), (65535, 65535))),
+    ],
+)
+def test_as_few_ranges_as_there_can_be(ranges, expected):
+    assert union(ranges) == expected
+
+
 @given(RANGES)
 def test_ranges_are_sorted_and_do_not_touch(ranges):
     found = union(ranges)

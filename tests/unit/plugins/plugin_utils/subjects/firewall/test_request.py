@@ -98,6 +98,14 @@ def test_what_cannot_be_meant(variables, sentence):
 def test_what_is_right_passes():
     assert not list(problems({}))
     assert not list(problems({**DEFAULTS, "firewall_interfaces": ["ens1f0np0", "bond0.100", "ib0"]}))
+    assert not list(
+        problems(
+            {
+                "firewall_addresses": ["10.0.0.1", "fd00::1"],
+                "firewall_extra_sources": ["10.1.0.0/16", "10.2.0.1", "fd00::/64"],
+            }
+        )
+    )
 
 
 ADDRESSES = st.one_of(
@@ -153,6 +161,7 @@ def test_services_bring_their_ports_and_who_asks_them(services, ports):
     wanted = request("gpu-1", {**known, "gpu-2": {}}, GROUP)
     found = with_services(wanted, "gpu-1", known, groups)
     assert found.ports == ports
+    assert with_services(wanted, "gpu-1", known, {}).ports == ports
     if not ports:
         assert found == wanted
     else:
