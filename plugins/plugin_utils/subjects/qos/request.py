@@ -78,7 +78,7 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
     return Request(
         interfaces=tuple(dict.fromkeys(map(str, mine["qos_interfaces"]))),
         address=cluster_address(known[name]),
-        rate=parse_rate(mine["qos_rate"]) if str(mine["qos_rate"]) else None,
+        rate=parse_rate(mine["qos_rate"]),
         guarantee=shares["qos_guarantee"],
         ceiling=shares["qos_ceiling"],
         default_ceiling=shares["qos_default_ceiling"],

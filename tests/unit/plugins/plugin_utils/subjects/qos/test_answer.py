@@ -74,6 +74,7 @@ def test_why_not_is_told_in_sentences(variables, facts, sentence):
         ({"qos_rate": "much"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
         ({}, {"gpu_qos": FACT}, [Status.MISSING] * 4),
         ({"qos_rate": "100gbit"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
+        ({"qos_interfaces": "eth7"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
     ],
 )
 def test_comparisons(variables, facts, statuses):
@@ -82,8 +83,9 @@ def test_comparisons(variables, facts, statuses):
 
 
 def test_a_fact_of_the_wrong_shape_is_refused():
-    with pytest.raises(DocumentError, match=r"gpu_qos\.interfaces"):
-        decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
+    for judge in (decide_node, compare_node):
+        with pytest.raises(DocumentError, match=r"^gpu_qos\.interfaces"):
+            judge(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
 
 
 @pytest.mark.parametrize(

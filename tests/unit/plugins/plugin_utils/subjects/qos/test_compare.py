@@ -123,6 +123,7 @@ def test_arriving_packets_have_a_share_where_they_pass_our_device(shaped, device
 
 
 def test_an_interface_that_is_gone():
-    node = parse(QosNode, {"table": "d"}, "gpu_qos")
-    found = compare_shares([Shaping("eth0", 200_000_000, CLASSES, "", "ifb-eth0")], "d", node)
-    assert [one.status for one in found] == [Status.AS_PLANNED, *[Status.MISSING] * 6]
+    for interfaces in ({}, {"eth0": {}, "ifb-eth0": {}}):  # or that tc shows nothing of
+        node = parse(QosNode, {"table": "d", "interfaces": interfaces}, "gpu_qos")
+        found = compare_shares([Shaping("eth0", 200_000_000, CLASSES, "", "ifb-eth0")], "d", node)
+        assert [one.status for one in found] == [Status.AS_PLANNED, *[Status.MISSING] * 6]

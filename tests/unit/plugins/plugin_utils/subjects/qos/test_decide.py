@@ -72,6 +72,7 @@ OURS = Shaped(root=Qdisc("htb", "a11e:"), restorable=False)
         ({}, node(kernel={**HAS, "htb": False}), [("qos_no_module", "sch_htb")]),
         ({}, node(kernel={**HAS, "ifb": False}), []),
         ({"ingress": True}, node(kernel={**HAS, "ifb": False}), [("qos_no_module", "ifb")]),
+        ({"ingress": True}, node(kernel={**HAS, "htb": False}), [("qos_no_module", "sch_htb")]),
         # What could not be tried is tried by the module, which goes back where it fails.
         ({}, node(kernel={"htb": None}), []),
         ({"address": "10.9.9.9"}, node(), [("qos_foreign_address", "10.9.9.9")]),
@@ -82,6 +83,7 @@ OURS = Shaped(root=Qdisc("htb", "a11e:"), restorable=False)
         ({}, node(speed=40_000), [("qos_too_fast", "eth1")]),
         ({"rate": 25 * 10**9}, node(speed=40_000), []),
         ({"rate": 20 * 10**9}, node(), [("qos_rate_above_link", "eth1")]),
+        ({"rate": 10**10 + 1}, node(), [("qos_rate_above_link", "eth1")]),
         ({"rate": 20 * 10**9}, node(speed=None), []),
         ({"guarantee": Part(rate=20 * 10**9)}, node(), [("qos_share_too_large", "20gbit")]),
         ({}, node(shaped=MQ), []),

@@ -61,6 +61,7 @@ def test_shares(value, share):
     [
         (DEFAULTS, []),
         ({"qos_rate": "25gbit"}, []),
+        ({"qos_cgroups": ["/training.slice/"]}, []),
         ({"qos_rate": "25001mbit"}, ["qos_too_fast"]),
         ({"qos_rate": "100gbit"}, ["qos_too_fast"]),
         ({"qos_rate": "fast"}, ["qos_no_rate"]),
