@@ -120,7 +120,7 @@ def test_a_whole_fabric():
         ({"rdma_roce": {**FABRIC, "ets": {0: 50, 3: 60}}}, "rdma_no_ets"),
         ({"rdma_roce": {**FABRIC, "ets": {0: 100}}}, "rdma_no_ets"),
         ({"rdma_roce": {**FABRIC, "ets": {3: 100}}}, "rdma_no_ets"),
-        ({"rdma_roce": {**FABRIC, "ets": {0: 50, 3: 50, 9: "strict"}}}, "rdma_no_ets"),
+        ({"rdma_roce": {**FABRIC, "ets": {0: 50, 3: 50, 8: "strict"}}}, "rdma_no_ets"),
         ({"rdma_roce": {**FABRIC, "ets": {0: 50, 3: "half"}}}, "rdma_no_ets"),
     ],
 )  # fmt: skip
