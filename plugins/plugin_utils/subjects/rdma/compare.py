@@ -68,9 +68,10 @@ def _gpudirect(node: RdmaNode, nccl: Iterable[str]) -> Iterator[Comparison]:
 
 def _names(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
     for one in node.adapters:
-        name = wanted.fixed_names.get((one.guid or "").lower())
+        guid = one.guid or ""
+        name = wanted.fixed_names.get(guid.lower())
         if name:
-            yield compared(COMPONENT, one.guid or "", name, one.name, one.name == name, Remedy.BOOT, "name")
+            yield compared(COMPONENT, guid, name, one.name, one.name == name, Remedy.BOOT, "name")
 
 
 def _ipoib(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
@@ -114,7 +115,7 @@ def _shares(tsa: Iterable[str], bandwidth: Iterable[int], classes: Iterable[int]
 def _chains(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
     """Compare the way of NCCL's traffic; without a declared fabric none without losses is asked for."""
     declared = fabric_interfaces(wanted, node)
-    for one in chains(node, wanted.traffic_class) if declared else ():
+    for one in chains(node, wanted.traffic_class):
         if one.interface in declared:
             subject = f"{one.adapter} at {one.interface}"
             yield compared(COMPONENT, subject, "lossless", describe(one.way), one.is_whole, Remedy.LIBRARY, "chain")

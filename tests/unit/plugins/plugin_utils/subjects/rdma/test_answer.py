@@ -118,9 +118,23 @@ def test_nodes_that_were_not_measured(variables, facts, statuses):
     assert [one.status.value for one in compared(SUBJECT, variables, facts)] == statuses
 
 
-def test_facts_of_the_wrong_shape():
-    with pytest.raises(DocumentError):
-        decided(SUBJECT, PRESENT, {"gpu_rdma": {"adapters": "none"}})
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({"gpu_rdma": {"adapters": "none"}}, r"gpu_rdma\.adapters"),
+        ({"gpu_node": {"gpus": "none"}}, r"gpu_node\.gpus"),
+        ({"gpu_stack": {"environments": "none"}}, r"gpu_stack\.environments"),
+    ],
+)
+def test_facts_of_the_wrong_shape(wrong, place, tmp_path):
+    measured = {**facts(tmp_path, adapter(0)), **wrong}
+    for judge in (
+        lambda: decided(SUBJECT, PRESENT, measured),
+        lambda: compared(SUBJECT, PRESENT, measured),
+        lambda: adapters(PRESENT, measured),
+    ):
+        with pytest.raises(DocumentError, match=f"^{place}"):
+            judge()
 
 
 def test_adapters_go_into_the_document(tmp_path):

@@ -45,6 +45,14 @@ def port(apps=GOOD.apps, default=0, pfc=(3,), ets=ETS, buffers=BUFFERS):
         (GOOD, None, 106, "whole", OF + "the driver forces class 106, which is DSCP 26, priority 3, lossless, traffic class 3 with 50 %."),
         (port(apps={}, default=2), "106", None, "untrusted",
          USES + ", which the port ignores: the traffic has priority 2 and is lossy."),
+        (port(apps={}, default=None), "106", None, "untrusted",
+         USES + ", which the port ignores: the traffic has priority 0 and is lossy."),
+        (port(default=2), "0", None, "unmapped",
+         OF + "NCCL uses class 0, which is DSCP 0, which no application entry maps: the traffic has priority 2 and is lossy."),
+        (port(default=None), "255", None, "unmapped",
+         OF + "NCCL uses class 255, which is DSCP 63, which no application entry maps: the traffic has priority 0 and is lossy."),
+        (GOOD, "256", None, "no_class",
+         OF + "NCCL_IB_TC is '256', which is not a number from 0 to 255, so it is not known what NCCL uses."),
         (port(pfc=(4, 5)), "106", None, "lossy",
          USES + " and priority 3, which has no flow control (PFC is on for: 4, 5), so it is lossy."),
         (port(buffers=Buffers((0,) * 8, (262016, 0, 0, 0, 0, 0, 0, 0))), "106", None, "shared_buffer",
@@ -64,6 +72,7 @@ def port(apps=GOOD.apps, default=0, pfc=(3,), ets=ETS, buffers=BUFFERS):
 def test_one_sentence_says_where_it_breaks(port, asked, forced, code, sentence):
     found = chain(Adapter("mlx5_0"), "ens0f0np0", port, asked, forced)
     assert (found.way.code, found.is_whole) == ("chain_" + code, code == "whole")
+    assert (found.adapter, found.interface) == ("mlx5_0", "ens0f0np0")
     assert describe(found.way) == sentence
 
 

@@ -167,6 +167,9 @@ APPLY = (Status.DIFFERS, Remedy.APPLY)
             "adapters", "an active port", "no port", Status.DIFFERS, Remedy.LIBRARY, "link",
         )),
         (NODE, {}, ("mlx5_0 to 0000:07:00.0", "dma-buf or peermem", "dma-buf", *AS_PLANNED, "gpudirect")),
+        (replace(NODE, gpudirect=replace(NODE.gpudirect, cuda=Cuda("ok", None, 12040, {"b": True, "a": True}))), {}, (
+            "mlx5_0 to a, b", "dma-buf or peermem", "dma-buf", *AS_PLANNED, "gpudirect",
+        )),
         (replace(NODE, gpudirect=None), {}, (
             "mlx5_0", "dma-buf or peermem", "unknown (mlx5_0 was not asked. The GPUs were not asked for DMA buffers.)",
             Status.UNKNOWN, Remedy.MEASURE, "gpudirect",

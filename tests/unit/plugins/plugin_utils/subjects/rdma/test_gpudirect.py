@@ -134,7 +134,11 @@ def test_every_answer_has_a_sentence():
 
 
 def test_versions():
-    assert version_of("2.21.5+cuda12.4") == (2, 21, 5) and version_of("2.9.9") < version_of("2.22")
+    assert version_of("2.21.5+cuda12.4") == version_of("2.21.5.1") == (2, 21, 5) and version_of("2.21+cuda12") == (
+        2,
+        21,
+    )
+    assert version_of("2.9.9") < version_of("2.22")
 
 
 @pytest.mark.parametrize(

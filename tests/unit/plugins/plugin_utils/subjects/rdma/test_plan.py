@@ -260,7 +260,14 @@ def test_each_reason_is_one_sentence(change, variables, sentences):
 
 @pytest.mark.parametrize(
     ("name", "escaped"),
-    [("ens1f0np0", "ens1f0np0"), ("br-ib0", "br\\x2dib0"), (".x", "\\x2ex"), ("ib0.8001", "ib0.8001")],
+    [
+        ("ens1f0np0", "ens1f0np0"),
+        ("br-ib0", "br\\x2dib0"),
+        (".x", "\\x2ex"),
+        ("ib0.8001", "ib0.8001"),
+        ("A_z:9", "A_z:9"),
+        ("wlü", "wl\\xc3\\xbc"),
+    ],
 )
 def test_names_of_units(name, escaped):
     """As systemd-escape prints them."""
