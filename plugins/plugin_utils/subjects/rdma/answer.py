@@ -30,7 +30,7 @@ def decide_adapters(node: Node) -> Decision:
 
     notes: how lossless each port is, where no fabric is declared. Raise DocumentError for facts of the wrong shape.
     """
-    asked = tuple(request_problems({name: node.variables[name] for name in DEFAULTS if name in node.variables}))
+    asked = tuple(request_problems(node.variables))
     if asked:
         return Decision(problems=asked)
     wanted, measured = request(node.variables), _node(node.facts)
@@ -48,12 +48,11 @@ def decide_adapters(node: Node) -> Decision:
 
 def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a node's RDMA; raise DocumentError for facts of the wrong shape."""
-    wanted = request(node.variables)
-    if not wanted.present:
+    if node.variables.get("rdma_state") != "present":
         return compare_unset(node.has_record("rdma"))
-    if not node.facts.get("gpu_rdma"):
+    if not node.facts.get("gpu_rdma") or any(True for _one in request_problems(node.variables)):
         return compare_unmeasured()
-    measured = _node(node.facts)
+    wanted, measured = request(node.variables), _node(node.facts)
     if not measured.adapters:  # such a node is left alone
         return compare_unset(node.has_record("rdma"))
     has_gpus = bool(parse(GpuNode, node.facts.get("gpu_node") or {}, "gpu_node").gpus)
@@ -62,7 +61,9 @@ def comparisons(node: Node) -> list[Comparison]:
 
 def adapters(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the adapters for the report; none where RDMA was not measured."""
-    wanted, node = request(variables), _node(facts)
+    node = _node(facts)
+    # Of what cannot be meant, others speak.
+    wanted = request({name: variables[name] for name in ("rdma_gpudirect", "rdma_traffic_class") if name in variables})
     asked = wanted.gpudirect and bool(parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node").gpus)
     paths = verdicts(node, _nccl(facts)) if asked else []
     ways = chains(node, wanted.traffic_class)

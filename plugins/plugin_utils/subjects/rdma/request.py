@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "rdma_traffic_class": "",
 }
 ROCE = ("dscp", "priority", "pfc", "ets", "cnp")
+# Those that have parts, and an example.
+PARTS = {"cnp": "{dscp: 48, priority: 6}", "ets": "{0: 50, 3: 50}"}
 # Bytes: kernel, infiniband/ipoib.rst; a datagram has what InfiniBand's largest packet leaves.
 LARGEST = {"datagram": 4092, "connected": 65520}
 _GUID = re.compile(r"[0-9a-f]{4}(:[0-9a-f]{4}){3}")
@@ -52,7 +54,6 @@ class Roce:
 class Request:
     """The variables; roce: None where no fabric is declared."""
 
-    present: bool = False
     peermem: str = "auto"
     gpudirect: bool = True
     names: str = ""
@@ -67,7 +68,6 @@ def request(variables: Mapping[str, Any]) -> Request:
     """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
-        present=given["rdma_state"] == "present",
         peermem=str(given["rdma_peermem"]),
         gpudirect=boolean(given["rdma_gpudirect"], strict=False),
         names=str(given["rdma_names"]),
@@ -122,6 +122,10 @@ def _roce_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
     unknown = sorted(set(map(str, given)) - set(ROCE))
     if unknown:
         yield Problem("rdma_unknown_roce", unknown[0], {"known": list(ROCE)})
+    flat = [key for key in PARTS if given.get(key) and not isinstance(given[key], Mapping)]
+    if flat:
+        yield from (Problem("rdma_no_parts", key, {"value": given[key], "example": PARTS[key]}) for key in flat)
+        return
     pfc, cnp = given.get("pfc") or [], given.get("cnp") or {}
     numbers = [("dscp", given.get("dscp"), 63), ("priority", given.get("priority"), 7)]
     numbers += [("pfc", one, 7) for one in pfc] if isinstance(pfc, (list, tuple)) else [("pfc", pfc, -1)]

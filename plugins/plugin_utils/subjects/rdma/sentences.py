@@ -19,6 +19,7 @@ SENTENCES = {
     "rdma_no_ipoib": "rdma_ipoib has {subject} with {value}; set its mode to datagram or connected, and its mtu.",
     "rdma_no_mtu": "rdma_ipoib gives {subject} the mtu {value}; in mode {mode} set it to {largest} at most.",
     "rdma_unknown_roce": "rdma_roce has {subject}; choose from {known}.",
+    "rdma_no_parts": "rdma_roce has {value} for {subject}; write a dictionary, such as {example}.",
     "rdma_no_number": "rdma_roce has {value} for {subject}; set it to a number from 0 to {most}.",
     "rdma_lossy": "rdma_roce gives training priority {subject}, which is not in pfc ({pfc}); add it there, or leave pfc out.",
     "rdma_no_ets": (

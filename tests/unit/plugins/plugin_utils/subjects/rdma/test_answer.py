@@ -248,3 +248,10 @@ def test_gpus_are_asked_for_only_where_there_are_some(tmp_path):
     assert {one.kind for one in compared(SUBJECT, PRESENT, measured)} == {"link", "gpudirect"}
     measured["gpu_node"] = {"gpus": []}
     assert {one.kind for one in compared(SUBJECT, PRESENT, measured)} == {"link"}
+
+
+@pytest.mark.parametrize("wrong", [{"rdma_roce": {"dscp": 26}}, {"rdma_ipoib": {"ib0": "connected"}}])
+def test_what_cannot_be_meant_is_judged_all_the_same(wrong, tmp_path):
+    measured = facts(tmp_path, adapter(0, "Ethernet"))
+    assert [one.status.value for one in compared(SUBJECT, {**PRESENT, **wrong}, measured)] == ["unknown"]
+    assert [one["name"] for one in adapters({**PRESENT, **wrong}, measured)] == ["mlx5_0"]

@@ -27,8 +27,6 @@ def test_nothing_is_asked_for_by_default():
 @pytest.mark.parametrize(
     ("variables", "attribute", "expected"),
     [
-        ({"rdma_state": "present"}, "present", True),
-        ({"rdma_state": "absent"}, "present", False),
         ({"rdma_peermem": "never"}, "peermem", "never"),
         ({"rdma_gpudirect": "no"}, "gpudirect", False),
         ({"rdma_names": "pci"}, "names", "pci"),
@@ -167,6 +165,11 @@ def test_what_cannot_be_meant(variables, code):
         ]),
         ({"rdma_roce": {"dscp": 63, "priority": 7, "pfc": [0, 7], "cnp": {"dscp": 0, "priority": 0}}}, []),
         ({"rdma_roce": {**FABRIC, "pfc": "3"}}, ["rdma_roce has '3' for pfc; set it to a number from 0 to 7."]),
+        ({"rdma_roce": {**FABRIC, "pfc": 1}}, ["rdma_roce has 1 for pfc; set it to a number from 0 to 7."]),
+        ({"rdma_roce": {**FABRIC, "cnp": 48, "ets": [50, 50]}}, [
+            "rdma_roce has 48 for cnp; write a dictionary, such as {dscp: 48, priority: 6}.",
+            "rdma_roce has [50, 50] for ets; write a dictionary, such as {0: 50, 3: 50}.",
+        ]),
         ({"rdma_roce": {**FABRIC, "pfc": [4, 5]}}, [
             "rdma_roce gives training priority 3, which is not in pfc (4, 5); add it there, or leave pfc out.",
         ]),
