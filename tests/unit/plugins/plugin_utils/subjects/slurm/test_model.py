@@ -209,8 +209,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=()), max_size=20)
 )
 def test_a_node_has_the_name_of_the_inventory(name, variables, accepted):
     """One that says another would get the jobs of that node, or keep the others without Slurm, as two have one name then."""
-    facts = measured("a100-nvlink")
-    facts["gpu_slurm"]["name"] = name
+    facts = changed("a100-nvlink", name=name)
     if accepted:
         assert model("", facts, **variables).name == name
     else:
