@@ -188,18 +188,9 @@ def removed(node: Node) -> dict[str, Any]:
     measured = parse(SlurmNode, node.facts.get("gpu_slurm") or {}, "gpu_slurm")
     packages, there = measured.installed, node.state.get("packages") or {}
     services = node.state.get("services") or {}
-    owners = {
-        "munge": "munge",
-        "mariadb": "mariadb-server",
-        "slurmdbd": "slurmdbd",
-        "slurmctld": "slurmctld",
-        "slurmd": "slurmd",
-    }
-    known = {
-        name: services.get(name) or {}
-        for name, package in owners.items()
-        if name.startswith("slurm") or package in packages
-    }
+    # Of what others may use, only what the role brought.
+    brought = [name for name, package in (("munge", "munge"), ("mariadb", "mariadb-server")) if package in packages]
+    known = {name: services.get(name) or {} for name in (*brought, "slurmdbd", "slurmctld", "slurmd")}
     files = [
         *(DROP_IN % name for name in ("slurmctld", "slurmdbd", "slurmd")),
         *(f"{DIRECTORY}/{name}" for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", *FILES)),

@@ -561,6 +561,13 @@ def test_a_host_that_has_nothing_loses_nothing():
     assert (found["services"], found["packages"], found["drops"]) == ([], [], False)
 
 
+def test_facts_of_the_wrong_shape():
+    known = changed(hosts(), "ctl", installed="all")
+    for judge in (installed.removed, installed.shared, lambda about: installed.answer(about, {})):
+        with pytest.raises(DocumentError, match=r"^gpu_slurm\.installed"):
+            judge(node(known))
+
+
 def test_services_of_slurm_s_go_whoever_brought_the_package():
     known = hosts(slurm_state="absent")
     services = dict.fromkeys(["munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"], {"active": True})
@@ -627,7 +634,7 @@ def test_a_host_s_own_variables_are_judged_first():
 )
 def test_the_plan_says_where_there_is_no_slurm(state, version, code):
     found = installed.obstacle("gpu-1", {"slurm_state": state}, {"id": "debian", "version": version})
-    assert (found.code if found else None) == code
+    assert ((found.code, found.subject) if found else None) == (code and (code, "gpu-1"))
 
 
 def test_a_system_that_nobody_knows():
