@@ -253,7 +253,7 @@ def test_values_that_cannot_be_meant(variables, sentence):
 @pytest.mark.parametrize(
     "variables",
     [
-        {}, {"slurm_version": 24.11}, {"slurm_memory_margin": "5"}, {"slurm_features": "a,b"},
+        {}, {"slurm_version": 24.11}, {"slurm_memory_margin": "5"}, {"slurm_memory_margin": 50}, {"slurm_features": "a,b"},
         {"slurm_gpu_types": {"NVIDIA A40": "a40"}}, {"slurm_gpu_types": None}, {"slurm_directory": "/opt/slurm/etc"},
     ],
 )  # fmt: skip
@@ -390,9 +390,9 @@ def test_a_controller_has_no_lines_of_its_own():
     assert SUBJECT.compare(Node("ctl", EXTERNAL, facts, cluster(), GROUPS)) == []
 
 
-def asked_of(state, **variables):
+def asked_of(state, wants_job=True):
     """What is compared on a node of a cluster of ours, or of somebody's, whose controller was asked."""
-    known = cluster_hosts(slurm_state=state, verify_slurm_job=True, **variables)
+    known = cluster_hosts(slurm_state=state, verify_slurm_job=wants_job)
     facts = known["gpu-1"]["ansible_facts"]
     facts["gpu_node_state"]["services"] = {"munge": {"enabled": True, "active": True}}
     facts["gpu_slurm"]["asked"] = {
@@ -414,6 +414,11 @@ def test_a_cluster_of_ours_is_asked_and_its_services_are_looked_at():
     assert asked_of("present")[-1].desired == "a job that sees 4 GPUs"
     # Somebody else's is theirs.
     assert [one.subject for one in asked_of("external")] == [lines.GRES, lines.NODES]
+
+
+def test_no_job_is_missed_where_none_was_asked_for():
+    for wanted in (None, False, "no"):
+        assert "job" not in [one.kind for one in asked_of("present", wanted)]
 
 
 def test_the_line_has_the_address_where_the_cluster_is_ours():
@@ -530,3 +535,23 @@ def test_rows_of_abilities_are_read(tmp_path, monkeypatch):
     versions.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("meaning: é, ", ""), "utf-8")
     with pytest.raises(DocumentError, match=r"^abilities\[1\]\.meaning"):
         versions.load.__wrapped__()
+
+
+def test_a_node_whose_variables_cannot_be_meant_is_refused():
+    hostvars = cluster(slurm_features=["a b"])
+    found = decide_node(SUBJECT, "gpu-1", hostvars, GROUPS, hostvars["gpu-1"]["ansible_facts"])
+    assert (found["plan"], found["applies"], len(found["problems"])) == (None, True, 1)
+
+
+def test_whole_gpus_are_detected_by_every_version():
+    hostvars = left_out(cluster(slurm_autodetect="nvml"), "gpu-2")
+    meaning = versions.load()["detected_instances"].meaning
+    found = decide(
+        hostvars, {**GROUPS, "gpu_nodes": ["gpu-1"]}, version=before(versions.load()["detected_instances"].since)
+    )
+    assert not [one for one in found["problems"] if meaning in one]
+
+
+def test_facts_of_a_controller_of_the_wrong_shape():
+    with pytest.raises(DocumentError, match=r"^gpu_slurm\.version"):
+        decide(cluster(), version=24)

@@ -64,6 +64,7 @@ def test_all_nodes_have_them_where_one_asks():
     known = hosts(watched=("gpu-2",))
     assert health.KEYS.items() <= conf(known).items()
     assert {f"{PROGRAMS}/{script}" for script in SCRIPTS} <= set(paths(programs(known)))
+    assert programs(known)["goes"] is False
     assert health.is_expected(node(known, "gpu-1"))
 
 
@@ -89,6 +90,9 @@ def test_what_nobody_asks_for_any_more_goes(known):
 def test_a_node_that_is_refused_keeps_what_it_has():
     known = hosts(watched=())
     known["gpu-2"]["ansible_facts"]["gpu_slurm"]["confines"] = False
+    known["gpu-1"]["ansible_facts"]["gpu_node_state"]["records"] = [health.RECORD]
+    assert programs(known) == {"files": [], "goes": False}
+    known = hosts("external", slurm_features=["a b"])
     known["gpu-1"]["ansible_facts"]["gpu_node_state"]["records"] = [health.RECORD]
     assert programs(known) == {"files": [], "goes": False}
 
@@ -127,7 +131,7 @@ def test_what_is_missing_or_edited_differs(place, spoil):
 def test_verification_compares_them_on_nodes_that_have_them():
     known = hosts()
     told = [one.kind for one in SUBJECT.compare(node(known, "gpu-1")) if one.differs]
-    assert "health" in told
+    assert told[:3] == ["gpus", "node", "health"]
     assert "health" not in [one.kind for one in SUBJECT.compare(node(hosts(watched=()), "gpu-1"))]
 
 
@@ -157,12 +161,13 @@ def test_the_check_succeeds_for_slurm_and_tells_the_hook(tmp_path, arguments, ex
 
 
 def test_the_scripts_are_told_whole():
-    assert TEXTS["check"] == (
+    texts = {one["path"].rpartition("/")[2]: one["content"] for one in health.files("n1") if one.get("mode") == "0755"}
+    assert texts["check"] == (
         "#!/bin/sh\n# Written by role allreduce.gpu.slurm.\nPATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}\n"
         "export PATH\npython=/usr/bin/python3\n[ -x $python ] || python=/usr/libexec/platform-python\n"
         f'timeout -k 2 55 $python -I -B {PROGRAMS} check n1 "$@" || [ $# -eq 0 ]\n'
     )
-    assert set(TEXTS) == {"check", "prolog", "epilog"}
+    assert set(texts) == {"check", "prolog", "epilog"}
 
 
 def test_the_record_says_that_they_are_there():

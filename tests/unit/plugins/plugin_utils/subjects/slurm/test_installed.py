@@ -457,6 +457,42 @@ def test_who_starts_again_after_which_change(known, daemons):
     assert found == daemons
 
 
+def test_another_value_of_the_user_s_starts_daemons_again():
+    digests = {
+        installed.shared(node(hosts(slurm_extra_lines=lines)))["digest"]
+        for lines in (
+            [],
+            ["prioritytype=priority/basic"],
+            ["PriorityType=priority/multifactor"],
+            ["prioritytype=priority/site=1"],
+        )
+    }
+    assert len(digests) == 4
+
+
+def test_a_line_that_has_more_than_one_sign_takes_the_place_of_ours():
+    conf = files(answer(hosts(health_state="present", slurm_extra_lines=["SchedulerParameters=bf_window=5"])))[
+        "/etc/slurm/slurm.conf"
+    ]
+    assert re.findall("(?m)^SchedulerParameters=(.*)$", conf) == ["bf_window=5"]
+
+
+def test_an_address_that_was_only_measured_is_one():
+    known = hosts()
+    known["ctl"]["gpu_cluster_address"] = ""
+    known["ctl"]["ansible_facts"]["default_ipv4"] = {"address": "10.0.0.7"}
+    assert installed.shared(node(known))["address"] == "10.0.0.7"
+
+
+def test_what_is_wrong_with_the_host_itself_is_told_first():
+    no_packages = "There is no Slurm for gpu-2: the role installs that of Debian 12, Debian 13, not of debian 11; "
+    (found,) = sentences(answer(on(hosts(), "gpu-2", "11"), "gpu-2"))
+    assert found.startswith(no_packages)
+    assert sentences(answer(on(hosts(slurm_partition="all"), "gpu-2", "11"), "gpu-2")) == [
+        "slurm_partition is 'all'; write it like gpu."
+    ]
+
+
 UNIT = re.compile(r"# Written by role allreduce\.gpu\.slurm for the configuration [0-9a-f]{16}\.\n")
 
 

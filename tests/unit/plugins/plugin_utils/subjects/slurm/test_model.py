@@ -322,6 +322,18 @@ def test_cores_of_the_socket_that_a_gpu_is_at(sockets, numa_nodes, cores):
     assert [one.cores for one in model("", facts).devices] == cores
 
 
+def test_instances_have_the_cores_of_their_gpu():
+    facts = copy.deepcopy(changed("a100-mig", places=places(4, 4)))
+    facts["gpu_node"]["gpus"][0].update(numa_node=1, cpu_affinity="0-1")
+    assert [one.cores for one in model("", facts).devices] == ["4-7", "4-7"]
+
+
+def test_an_instance_whose_gpu_has_no_fit_name():
+    facts = copy.deepcopy(measured("a100-mig"))
+    facts["gpu_node"]["gpus"][0]["name"] = "NVIDIA,A100-SXM4-40GB"
+    assert refused("", facts).startswith("A GPU of gpu-1 is called nvidia,a100_3g.20gb, which Slurm cannot take")
+
+
 def test_packages_without_numa_nodes():
     """A kernel without NUMA: processors alone say what a GPU is near."""
     facts = copy.deepcopy(changed("a40-pcie", places=[{**one, "node": None} for one in places(4, 4)]))
