@@ -358,6 +358,15 @@ def test_what_cannot_be_solved(prefix, channel, program, specs, name):
     assert name in answer["msg"] and len(answer["msg"].splitlines()) == 1 and answer["msg"].count("..") == 0
 
 
+def test_a_conflict_is_one_sentence(prefix, channel, tmp_path):
+    asked = {"specs": ["pytorch-cuda=12.4", "cuda-libs=11.8"], "channels": [channel], "program": rattler(tmp_path)}
+    assert run(prefix, state="solved", **asked)["msg"] == (
+        f"Environment {prefix}: the channels have no solution: The following packages are incompatible: cuda-libs 11.8.* can be installed"
+        " with any of the following options: cuda-libs 11.8; pytorch-cuda 12.4.* cannot be installed because there are no viable options:"
+        " pytorch-cuda 12.4 would constrain cuda-libs 12.*, which conflicts with any installable versions previously reported."
+    )
+
+
 def test_a_channel_that_does_not_answer(prefix, tmp_path):
     for channel in ("http://me:secret@127.0.0.1:9/channel", f"{tmp_path}/nowhere"):
         answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=rattler(tmp_path))
