@@ -4,8 +4,8 @@
 """The module as Ansible runs it, on a real channel of conda's format that lies in a directory.
 
 Two programs install: rattler, as role python_env installs it, always; and micromamba, mamba or conda, where the variable
-ALLREDUCE_CONDA has its path. The package index has none of these three: conda 26.7.1 ran these tests once, from its sources and with
-its classic solver. micromamba and mamba ran none of them: their command line, the JSON of their dry run and the time of their entry in
+ALLREDUCE_CONDA has its path. The package index has none of these three: conda 26.7.1 ran once those that were there then, from its sources
+and with its classic solver. micromamba and mamba ran none of them: their command line, the JSON of their dry run and the time of their entry in
 conda-meta/history are from libmamba's sources (2.8.1).
 """
 
