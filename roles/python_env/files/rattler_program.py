@@ -91,11 +91,21 @@ def failure(error):
     """Return the failure in conda's form; rattler draws the packages that do not fit together as a tree."""
     if isinstance(error, asyncio.TimeoutError):
         return {"exception_name": "TimeoutError", "message": f"no solution within {SECONDS} seconds"}
-    lines = [line.strip(DRAWN) for line in str(error).splitlines()]
+    said = sentence(str(error).replace("Cannot solve the request because of: ", "").splitlines())
+    return {"exception_name": type(error).__name__, "message": said}
+
+
+def sentence(lines):
+    """Join a tree of reasons, and the last of the causes after a sentence of the network."""
+    text, before = "", 0
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    said = [line for line in lines if line not in causes] + [f"({line.partition(': ')[2]})" for line in causes[-1:]]
-    text = " ".join(said).replace("Cannot solve the request because of: ", "").rstrip(".")
-    return {"exception_name": type(error).__name__, "message": text}
+    for line in lines:
+        said = line.strip(DRAWN)
+        if said and line not in causes:
+            deeper, before = line.index(said) > before, line.index(said)
+            introduced = text.endswith((":", " require", " constrain"))
+            text += ("" if not text else " " if introduced else ": " if deeper else "; ") + said.rstrip(".")
+    return f"{text} ({causes[-1].partition(': ')[2]})" if causes else text
 
 
 def main():

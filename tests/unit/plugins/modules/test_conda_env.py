@@ -4,8 +4,8 @@
 """The module as Ansible runs it, on a real channel of conda's format that lies in a directory.
 
 Two programs install: rattler, as role python_env installs it, always; and micromamba, mamba or conda, where the variable
-ALLREDUCE_CONDA has its path. The package index has none of these three: conda 26.7.1 ran these tests once, from its sources and with
-its classic solver. micromamba and mamba ran none of them: their command line, the JSON of their dry run and the time of their entry in
+ALLREDUCE_CONDA has its path. The package index has none of these three: conda 26.7.1 ran once those that were there then, from its sources
+and with its classic solver. micromamba and mamba ran none of them: their command line, the JSON of their dry run and the time of their entry in
 conda-meta/history are from libmamba's sources (2.8.1).
 """
 
@@ -356,6 +356,15 @@ def test_what_cannot_be_solved(prefix, channel, program, specs, name):
     answer = run(prefix, state="solved", specs=specs, channels=[channel], program=program, environment=hidden)
     assert codes(answer) == ["conda_failed" if program == REAL else "conda_unsolvable"] and around(prefix) == []
     assert name in answer["msg"] and len(answer["msg"].splitlines()) == 1 and answer["msg"].count("..") == 0
+
+
+def test_a_conflict_is_one_sentence(prefix, channel, tmp_path):
+    asked = {"specs": ["pytorch-cuda=12.4", "cuda-libs=11.8"], "channels": [channel], "program": rattler(tmp_path)}
+    assert run(prefix, state="solved", **asked)["msg"] == (
+        f"Environment {prefix}: the channels have no solution: The following packages are incompatible: cuda-libs 11.8.* can be installed"
+        " with any of the following options: cuda-libs 11.8; pytorch-cuda 12.4.* cannot be installed because there are no viable options:"
+        " pytorch-cuda 12.4 would constrain cuda-libs 12.*, which conflicts with any installable versions previously reported."
+    )
 
 
 def test_a_channel_that_does_not_answer(prefix, tmp_path):
