@@ -56,6 +56,21 @@ SENTENCES = {
     ),
     "slurm_no_line": "slurm_extra_lines has {value!r}; write each as Key=Value, without comments and continuations.",
     "slurm_written_key": "slurm_extra_lines has {subject}, which the role writes itself; remove that line, or set slurm_state: external.",
+    "slurm_no_account_name": (
+        "{variable} has the name {subject!r}; write one of lower-case letters, digits and '_.-' that begins with a letter, other than root."
+    ),
+    "slurm_twice": "{variable} has {subject} twice; leave one.",
+    "slurm_no_limit": "{variable} has {key}: {value} for {subject}; write a whole number from {least} to {most}.",
+    "slurm_no_preempted": "slurm_qos lets {subject} preempt {other}, which is not another name in slurm_qos; declare it there.",
+    "slurm_no_parent": "slurm_accounts puts {subject} below {other}, which it does not have; declare that account, too.",
+    "slurm_circle": "slurm_accounts puts {subject} below itself; change its parent, or that of an account above it.",
+    "slurm_no_user_name": (
+        "slurm_accounts has the user {subject!r} in {account}; write a login name in lower case, other than root, which has Slurm's own account."
+    ),
+    "slurm_user_twice": "slurm_accounts has the user {subject} twice in {account}; leave one.",
+    "slurm_no_default_qos": "slurm_accounts has default_qos: {other} for {subject}, which is not in its qos; add it there.",
+    "slurm_unknown_qos": "slurm_accounts gives {account} the QoS {subject}, which slurm_qos does not have; declare it there.",
+    "slurm_present_only": "{subject} is for slurm_state: present; remove it, and declare that with sacctmgr on your cluster.",
     "slurm_external_only": "{subject} is for slurm_state: external; remove it, since the distribution's Slurm decides that.",
     "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
     "slurm_no_switch": "{subject}: not at a switch, while other nodes have slurm_switch, and jobs could not have them together; set it for them, too.",
