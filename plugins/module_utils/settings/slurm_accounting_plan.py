@@ -63,7 +63,7 @@ def _qos(wanted, found):
     for name, settings in wanted.items():
         if name not in found:
             # One that it may preempt may not be there yet.
-            keys = [key for key, value in settings.items() if key != "preempts" and value not in text.NOTHING]
+            keys = [key for key, value in settings.items() if key != "preempts" and text.is_set(value)]
             commands.append(["add", "qos", "name=%s" % name] + text.told(settings, text.QOS, keys))
     for name, settings in wanted.items():
         there = found.get(name, dict(settings, preempts=[]))
@@ -81,7 +81,7 @@ def _accounts(wanted, found):
     for name in sorted(accounts, key=lambda one: _depth(one, accounts)):
         settings = accounts[name]
         if name not in found:
-            keys = [key for key, value in settings.items() if value not in text.NOTHING]
+            keys = [key for key, value in settings.items() if text.is_set(value)]
             place = ["add", "account", "name=%s" % name, "cluster=%s" % wanted["cluster"]]
             commands.append(place + text.told(settings, text.ACCOUNT, keys))
             continue

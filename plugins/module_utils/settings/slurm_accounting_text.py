@@ -88,8 +88,11 @@ ACCOUNT = (
     ("qos", "QOSLevel", names, ",".join),
     ("default_qos", "DefaultQOS", name, _name_word),
 )
-# What is nothing at all: it is neither told of something new nor shown.
-NOTHING = (None, "", [])
+
+
+def is_set(value):
+    """Return whether it is more than nothing, which is neither told of something new nor shown."""
+    return value not in (None, "", [])
 
 
 def told(settings, kinds, keys):
@@ -115,7 +118,5 @@ def described(settings, kinds):
     """Return what is set, such as gpus=4 qos=long,normal, for a person."""
     pairs = [(key, settings[key]) for key, dummy, dummy_read, dummy_write in kinds]
     return " ".join(
-        "%s=%s" % (key, ",".join(value) if isinstance(value, list) else value)
-        for key, value in pairs
-        if value not in NOTHING
+        "%s=%s" % (key, ",".join(value) if isinstance(value, list) else value) for key, value in pairs if is_set(value)
     )

@@ -54,14 +54,14 @@ class Cluster:
 
 def contents(cluster: Cluster) -> dict[str, str]:
     """Return the texts of the files in the directory of slurm.conf, by their names; those that others name come first."""
-    words = _words(cluster)
-    enforced = limits.COMMENT if "AccountingStorageEnforce" in words else ""
+    settings = _words(cluster)
+    enforced = limits.COMMENT if "AccountingStorageEnforce" in settings else ""
     return {
         **lines.files(cluster.nodes.values()),
         "gres.conf": f"{HEAD}Include {lines.GRES}\n",
         **({switches.FILE: switches.content(cluster.switches)} if cluster.switches else {}),
         "cgroup.conf": HEAD + _text(_cgroups(cluster)),
-        "slurm.conf": HEAD + enforced + _text(words) + "\n".join([*cluster.wanted.extra, *_tail(cluster), ""]),
+        "slurm.conf": HEAD + enforced + _text(settings) + "\n".join([*cluster.wanted.extra, *_tail(cluster), ""]),
     }
 
 

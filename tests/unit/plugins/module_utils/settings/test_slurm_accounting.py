@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import slurm_accounting, slurm_accounting_text
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm_accounting import RECORD, settle
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.sacctmgr import ACCOUNT, CLUSTER, QOS, Sacctmgr
@@ -262,6 +262,7 @@ def declarations(draw):
 
 # Without waiting for the disk.
 @mock.patch.object(slurm_accounting, "replace", lambda path, content: Path(path).write_text(content, encoding="utf-8"))
+@settings(max_examples=100, deadline=None)
 @given(declared=st.lists(declarations(), min_size=1, max_size=3))
 def test_any_declaration_after_any_other_leaves_nothing_to_do_and_what_others_made(tmp_path_factory, declared):
     host = Host(tmp_path_factory.mktemp("host"))
