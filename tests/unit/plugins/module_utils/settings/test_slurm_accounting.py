@@ -3,44 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """QoS, accounts and users as declared, against a sacctmgr that refuses what the real one refuses."""
 
-import json
-from pathlib import Path
-from types import SimpleNamespace
-from unittest import mock
-
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import slurm_accounting, slurm_accounting_text
-from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm_accounting import RECORD, settle
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.support.sacctmgr import ACCOUNT, CLUSTER, QOS, Sacctmgr
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm_accounting import RECORD
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.sacctmgr_helper import ACCOUNT, QOS, Host
 
 LONG = {"name": "long", "priority": 10, "max_minutes": 2880, "gpus_per_user": 2, "jobs_per_user": 3, "gpus": 8}
 SHORT = {"name": "short", "max_minutes": 60, "preempts": ["long"]}
 PHYSICS = {"name": "physics", "shares": 3, "users": ["ada", "bob"], "gpus": 4, "qos": ["long", "short"], "default_qos": "long"}  # fmt: skip
 OPTICS = {"name": "optics", "parent": "physics", "users": ["eve", "ada"], "gpus_per_job": 1}
-
-
-class Host:
-    """A controller with its accounting and a disk."""
-
-    def __init__(self, place):
-        self.accounting, self.place, self.slept = Sacctmgr(), place, 0
-        self.machine = SimpleNamespace(tree=FileTree(str(place)), run=self.accounting.run, sleep=self._sleep)
-
-    def _sleep(self, seconds):
-        self.slept += seconds
-        self.accounting.registered = self.slept > 3
-
-    def settle(self, qos=(), accounts=(), check=False, wait=60):
-        options = {"cluster": CLUSTER, "qos": list(qos), "accounts": list(accounts), "wait": wait}
-        return settle(options, self.machine, check)
-
-    def record(self):
-        path = self.place / RECORD.lstrip("/")
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 @pytest.fixture
@@ -186,9 +157,9 @@ def test_an_interrupted_run_is_taken_up(host):
 
     host.machine.run = interrupted
     with pytest.raises(ValueError, match="ended with 1: sacctmgr: error: slurmdbd: Connection refused"):
-        host.settle([LONG], [PHYSICS | {"qos": ["long"]}, OPTICS])
+        host.settle([LONG], [{**PHYSICS, "qos": ["long"]}, OPTICS])
     host.machine.run = run
-    assert host.settle([LONG], [PHYSICS | {"qos": ["long"]}, OPTICS])["changed"]
+    assert host.settle([LONG], [{**PHYSICS, "qos": ["long"]}, OPTICS])["changed"]
     host.settle()
     assert set(host.accounting.accounts) == {"root"} and host.record() is None
 
@@ -224,63 +195,6 @@ def test_a_record_of_another_version_is_an_error(host):
 )
 def test_times(text, minutes):
     assert slurm_accounting_text.minutes(text) == minutes
-
-
-NUMBERS = st.none() | st.integers(0, 9000)
-NAMES = ["a", "b", "c", "d"]
-
-
-@st.composite
-def declarations(draw):
-    """QoS and accounts that preflight lets through, among few names."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=True))
-    qos = [
-        {
-            "name": name,
-            **{key: draw(NUMBERS) for key in ("priority", "max_minutes", "gpus", "gpus_per_user", "jobs_per_user")},
-            "preempts": draw(st.lists(st.sampled_from([one for one in names if one != name] or [""]), unique=True)),
-        }
-        for name in names
-    ]
-    for one in qos:
-        one["preempts"] = [name for name in one["preempts"] if name]
-    accounts = []
-    for name in draw(st.permutations(NAMES))[: draw(st.integers(0, 4))]:
-        allowed = draw(st.lists(st.sampled_from([*names, "normal"]), unique=True))
-        accounts.append({
-            "name": name,
-            "parent": draw(st.sampled_from(["root", *(one["name"] for one in accounts)])),
-            "shares": draw(st.none() | st.integers(1, 50)),
-            "gpus": draw(NUMBERS),
-            "gpus_per_job": draw(NUMBERS),
-            "users": draw(st.lists(st.sampled_from(["u", "v", "w"]), unique=True)),
-            "qos": allowed,
-            "default_qos": draw(st.sampled_from(["", *allowed])),
-        })  # fmt: skip
-    return qos, draw(st.permutations(accounts))
-
-
-# Without waiting for the disk.
-@mock.patch.object(slurm_accounting, "replace", lambda path, content: Path(path).write_text(content, encoding="utf-8"))
-@settings(max_examples=100, deadline=None)
-@given(declared=st.lists(declarations(), min_size=1, max_size=3))
-def test_any_declaration_after_any_other_leaves_nothing_to_do_and_what_others_made(tmp_path_factory, declared):
-    host = Host(tmp_path_factory.mktemp("host"))
-    host.accounting.qos["theirs"] = {**QOS, "Preempt": "normal"}
-    host.accounting.accounts["chemistry"] = {**ACCOUNT, "ParentName": "root", "QOSLevel": "theirs"}
-    host.accounting.users |= {("chemistry", "u", ""), ("chemistry", "v", "gpu")}
-    host.accounting.defaults.update(u="chemistry", v="chemistry")
-    others = host.accounting.everything()
-    for qos, accounts in declared:
-        predicted = host.settle(qos, accounts, check=True)
-        assert host.settle(qos, accounts) == predicted
-        done = host.settle(qos, accounts)
-        assert (done["changed"], done["commands"]) == (False, [])
-        assert {name for name, _one in host.accounting.accounts.items()} == {
-            "root", "chemistry", *(one["name"] for one in accounts),
-        }  # fmt: skip
-    host.settle()
-    assert host.accounting.everything() == others and host.record() is None
 
 
 def test_the_program_has_a_deadline(host):

@@ -3,7 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A sacctmgr with an accounting of its own, for what the role asks of it: it prints, changes and refuses as the real one."""
 
+import json
 import re
+from types import SimpleNamespace
+
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm_accounting import RECORD, settle
 
 CLUSTER = "cluster"
 QOS = {
@@ -56,7 +61,7 @@ class Sacctmgr:
             return 1, str(error)
 
     def _show(self, words):
-        entity, fields = words[1], words[-1].removeprefix("format=").split(",")
+        entity, fields = words[1], words[-1][len("format=") :].split(",")
         if entity == "qos":
             return [[{"Name": name, **one}[field] for field in fields] for name, one in self.qos.items()]
         if entity == "tres":
@@ -177,3 +182,23 @@ def _set(fields, given):
             fields[key] = f"{days}-" * bool(days) + f"{rest // 60:02}:{rest % 60:02}:00"
         else:
             fields[key] = {"Priority": "0", "FairShare": "1"}.get(key, "") if value == "-1" else value
+
+
+class Host:
+    """A controller with its accounting and a disk."""
+
+    def __init__(self, place):
+        self.accounting, self.place, self.slept = Sacctmgr(), place, 0
+        self.machine = SimpleNamespace(tree=FileTree(str(place)), run=self.accounting.run, sleep=self._sleep)
+
+    def _sleep(self, seconds):
+        self.slept += seconds
+        self.accounting.registered = self.slept > 3
+
+    def settle(self, qos=(), accounts=(), check=False, wait=60):
+        options = {"cluster": CLUSTER, "qos": list(qos), "accounts": list(accounts), "wait": wait}
+        return settle(options, self.machine, check)
+
+    def record(self):
+        path = self.place / RECORD.lstrip("/")
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
