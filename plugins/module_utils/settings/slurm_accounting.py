@@ -6,8 +6,8 @@
 A record says which names we made: only these go when nobody declares them any more. It stays as long as the accounting database.
 
 sacctmgr(1) of slurm-22.05 and slurm-24.11: WOPLimits shows of an association what was set on itself, not what the account above gives it;
---immediate asks for no confirmation. A request that is refused while jobs run in an account ends with 0 all the same
-(src/sacctmgr/account_functions.c, sacctmgr_delete_account), so that what was done is read again.
+--immediate asks for no confirmation. Not all that changes nothing is an error for it, so that what was done is read again. Which GPUs
+there are to limit (show tres) it knows once slurmctld has registered. Seen with 22.05.8.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -168,4 +168,4 @@ def _execute(run, arguments):
 
 def _clean(said):
     """Return the end of what a program said in one line."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in said).split())[-LONGEST:]
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in said).split())[-LONGEST:].rstrip(".")

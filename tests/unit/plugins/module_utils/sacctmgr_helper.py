@@ -56,7 +56,8 @@ class Sacctmgr:
                 return 0, "".join("|".join(line) + "\n" for line in self._show(words[2:]))
             assert words.pop(0) == "--immediate"
             self.asked.append(words)
-            return 0, getattr(self, f"_{words[0]}_{words[1]}")(*_parsed(words[2:])) or ""
+            getattr(self, f"_{words[0]}_{words[1]}")(*_parsed(words[2:]))
+            return 0, ""
         except Refused as error:
             return 1, str(error)
 
@@ -138,26 +139,23 @@ class Sacctmgr:
         self.defaults[where["name"]] = given["DefaultAccount"]
 
     def _delete_user(self, where, _given):
-        """With 0, even where it is refused."""
         account, user = where["account"], where["name"]
         left = {one for one in self.users if one[1] == user and one[0] != account}
         if left and self.defaults[user] == account:
-            return " Error with request: You can not remove the default account of a user\n"
+            raise Refused(" Error with request: You can not remove the default account of a user")
         if account in self.jobs:
-            return " Error with request: Job(s) active, cancel job(s) before remove\n"
+            raise Refused(" Error with request: Job(s) active, cancel job(s) before remove\n  JobID = 1")
         self.users -= {one for one in self.users if one[:2] == (account, user)}
         if not left:
             del self.defaults[user]
-        return None
 
     def _delete_account(self, where, _given):
         if where["name"] in self.jobs:
-            return " Error with request: Job(s) active, cancel job(s) before remove\n"
+            raise Refused(" Error with request: Job(s) active, cancel job(s) before remove\n  JobID = 1")
         for name in [name for name, one in self.accounts.items() if one["ParentName"] == where["name"]]:
             self._delete_account({"name": name}, {})
         del self.accounts[where["name"]]
         self.users = {one for one in self.users if one[0] != where["name"]}
-        return None
 
 
 def _parsed(words):

@@ -137,14 +137,21 @@ def test_an_account_in_which_others_made_something_does_not_go(host, made, named
     assert host.accounting.everything() == before and host.record()["accounts"] == ["physics"]
 
 
-def test_what_sacctmgr_refuses_without_an_exit_code_is_an_error_and_goes_the_next_time(host):
+def test_an_account_in_which_jobs_run_goes_the_next_time(host):
     host.settle([], [{"name": "physics", "users": ["ada"]}])
     host.accounting.jobs = {"physics"}
-    with pytest.raises(ValueError, match=r"sacctmgr did not do delete user where name=ada .*Job\(s\) active, cancel"):
+    with pytest.raises(ValueError, match=r"ended with 1: Error with request: Job\(s\) active, cancel job\(s\) before"):
         host.settle()
     assert host.record()["users"] == [["physics", "ada"]]
     host.accounting.jobs = set()
     assert host.settle()["changed"] and "physics" not in host.accounting.accounts
+
+
+def test_what_sacctmgr_did_not_do_without_saying_so_is_an_error(host):
+    run = host.accounting.run
+    host.machine.run = lambda arguments: (0, " Nothing modified\n") if "--immediate" in arguments else run(arguments)
+    with pytest.raises(ValueError, match="sacctmgr did not do modify qos where name=normal .*; it said: Nothing modif"):
+        host.settle([{"name": "normal", "gpus": 1}])
 
 
 def test_an_interrupted_run_is_taken_up(host):
