@@ -36,6 +36,7 @@ NOT_ON_36 = tuple(
         "machine/test_rebuilt_recordings.py",  # tests the controller's code, too
         "host/test_kernels_modinfo.py",  # the lab makes its module files
         "settings/test_tuning_properties.py",  # hypothesis is for newer releases
+        "settings/test_slurm_accounting_properties.py",
         "slurm/test_decision_properties.py",
         "storage/test_config_lines_properties.py",
         "host/test_audit_properties.py",

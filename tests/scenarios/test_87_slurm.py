@@ -31,6 +31,17 @@ OFF = {
 }  # fmt: skip
 ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
 UID = 2000
+# Two GPUs at a time for each user, and a QoS that takes those of others.
+LIMITED = {
+    **ON,
+    "slurm_qos": [
+        {"name": "long", "priority": 1, "max_minutes": 60, "gpus_per_user": 2}, {"name": "urgent", "priority": 10, "preempts": ["long"]},
+    ],
+    "slurm_accounts": [
+        {"name": "physics", "parent": "science", "users": ["ada"], "qos": ["long", "urgent"], "default_qos": "long", "gpus": 6},
+        {"name": "science", "shares": 3},
+    ],
+}  # fmt: skip
 # Long enough to be ended in the middle.
 TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
 # A sandbox of systemd has a /proc of its own, which lacks what the lab puts there.
@@ -209,6 +220,58 @@ def test_30_jobs_run_on_both_nodes_with_their_gpus_and_are_accounted(queue):
     found = [line for line in queue.run(accounted).splitlines() if "gres/gpu=2" in line]
     assert len(found) == 3 and all(line.startswith("COMPLETED|") and int(line.split("|")[1]) >= 2 for line in found)
     assert "gres|gpu|" in queue.run("sacctmgr --noheader --parsable2 show tres")
+
+
+def test_35_limits_hold_who_has_no_account_is_refused_and_all_goes_when_it_is_not_declared(queue):
+    first = queue.nodes[0]
+    for host in queue.hosts:
+        queue.on(host, "for one in 4321:ada 4322:eve; do useradd --uid ${one%:*} --create-home ${one#*:}; done")
+    queue.run("sacctmgr --immediate add qos theirs")
+    queue.run("sacctmgr --immediate add account chemistry")
+    shown = "sh -c 'sacctmgr --noheader --parsable2 show qos format=name; sacctmgr --noheader --parsable2 show account format=account'"
+    before = queue.run(shown)
+    asked = "sbatch --parsable --chdir=/tmp --mem=1G"
+    changes, said = queue.play(LIMITED, "--check", "--diff")
+    assert changes[queue.controller] and "+qos long: priority=1 max_minutes=60 gpus_per_user=2" in said
+    assert "+# QoS or limits are declared: users without an account cannot submit jobs" in said
+    assert queue.run(shown) == before
+    queue.run(f"runuser -u eve -- {asked} --wrap=true")
+    assert all(queue.play(LIMITED)[0].values())
+    again, said = queue.play(LIMITED, "--diff")
+    assert set(again.values()) == {0}, said[-6000:]
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    # Root has an account of Slurm's own.
+    assert queue.run("srun --mem=1G hostname") in queue.nodes
+    refused = queue.on(queue.controller, f"runuser -u eve -- {asked} --wrap=true 2>&1", check=False)
+    assert "Invalid account or account/partition combination specified" in refused
+    kept = queue.run(f"runuser -u ada -- {asked} --nodelist={first} --gres=gpu:2 --wrap='sleep 600'")
+    queue.until(f"squeue --noheader --jobs={kept} --format='%T %a %q'", "RUNNING physics long")
+    held = queue.run(f"runuser -u ada -- {asked} --gres=gpu:1 --wrap=true")
+    queue.until(f"squeue --noheader --jobs={held} --format='%T %r'", "PENDING QOSMaxGRESPerUser")
+    # It needs all GPUs of that node, and gets them.
+    taken = queue.run(f"runuser -u ada -- {asked} --qos=urgent --nodelist={first} --gres=gpu:4 --wrap='sleep 600'")
+    queue.until(f"squeue --noheader --jobs={taken} --format=%T", "RUNNING", 120)
+    assert queue.run(f"squeue --noheader --jobs={kept} --format=%T") == "PENDING"
+    queue.run("scancel --user=ada")
+    queue.until("squeue --noheader --user=ada", "")
+    # One limit of many changes, and nothing restarts.
+    began = queue.run("systemctl show --value --property=MainPID slurmctld")
+    qos = [{"name": "long", "gpus_per_user": 1}, LIMITED["slurm_qos"][1]]
+    changes, said = queue.play({**LIMITED, "slurm_qos": qos}, "--diff")
+    assert changes == {queue.controller: 1, **dict.fromkeys(queue.nodes, 0)}, said[-6000:]
+    assert queue.run("systemctl show --value --property=MainPID slurmctld") == began
+    limits = "sacctmgr --noheader --parsable2 show qos long format=priority,maxwall,maxtresperuser"
+    assert queue.run(limits) == "0||gres/gpu=1"
+    queue.play(ON)
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+    assert queue.run(shown) == before
+    assert not queue.on(queue.controller, "ls /var/lib/allreduce/slurm_accounting.json", check=False)
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    queue.run(f"runuser -u eve -- {asked} --wrap=true")
+    queue.until("squeue --noheader --user=eve", "")
+    queue.run("sacctmgr --immediate delete qos theirs")
+    queue.run("sacctmgr --immediate delete account chemistry")
 
 
 def test_40_a_key_that_differs_is_found_and_mended(queue, tmp_path):

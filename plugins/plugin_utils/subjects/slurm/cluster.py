@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ....module_utils.settings.slurm import OURS
 from ....module_utils.settings.slurm_probe import ACCOUNTING_PORT
-from . import health, lines, switches, versions
+from . import health, limits, lines, switches, versions
 from .model import SlurmModel
 from .programs import CONTROLLER_PORT, NODE_PORT, SRUN_PORTS, Distribution
 from .request import Request
@@ -31,7 +31,7 @@ HEAD = f"{OURS}; slurm_extra_lines adds to it.\n"
 AT_START = (
     "AuthType", "ClusterName", "GresTypes", "JobAcctGatherType", "ProctrackType", "PrologFlags", "SelectType", "SelectTypeParameters",
     "SlurmctldHost", "SlurmctldParameters", "SlurmdParameters", "SlurmctldPort", "SlurmdPort", "StateSaveLocation", "SlurmdSpoolDir",
-    "AccountingStorageHost", "AccountingStorageType", "AccountingStorageTRES", "PriorityType", "TaskPlugin", "TopologyPlugin",
+    "AccountingStorageEnforce", "AccountingStorageHost", "AccountingStorageType", "AccountingStorageTRES", "PriorityType", "TaskPlugin", "TopologyPlugin",
 )  # fmt: skip
 
 
@@ -54,12 +54,14 @@ class Cluster:
 
 def contents(cluster: Cluster) -> dict[str, str]:
     """Return the texts of the files in the directory of slurm.conf, by their names; those that others name come first."""
+    settings = _words(cluster)
+    enforced = limits.COMMENT if "AccountingStorageEnforce" in settings else ""
     return {
         **lines.files(cluster.nodes.values()),
         "gres.conf": f"{HEAD}Include {lines.GRES}\n",
         **({switches.FILE: switches.content(cluster.switches)} if cluster.switches else {}),
         "cgroup.conf": HEAD + _text(_cgroups(cluster)),
-        "slurm.conf": HEAD + _text(_words(cluster)) + "\n".join([*cluster.wanted.extra, *_tail(cluster), ""]),
+        "slurm.conf": HEAD + enforced + _text(settings) + "\n".join([*cluster.wanted.extra, *_tail(cluster), ""]),
     }
 
 
@@ -121,6 +123,7 @@ def _words(cluster: Cluster) -> dict[str, str]:
         "PriorityWeightFairshare": "10000",
         "PriorityWeightAge": "1000",
     }
+    found.update(limits.keys(wanted.qos, wanted.accounts))
     if cluster.switches:
         found["TopologyPlugin"] = switches.PLUGIN
     if wanted.numa_node_as_socket:

@@ -18,7 +18,7 @@ from ...problems.problem import Problem
 from ..monitoring.programs import system_of
 from ..subject import Node
 from . import cluster as configuration
-from . import health, switches
+from . import health, limits, switches
 from .cluster import DIRECTORY, Cluster
 from .decide import models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
@@ -53,7 +53,8 @@ def shared(node: Node) -> dict[str, Any]:
 
 def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return the work of the role on a host: ``problems``, and without any ``first``: files before the packages, ``packages``, ``files``,
-    and ``services`` as {name, unit}. cluster: what shared returned.
+    and ``services`` as {name, unit}; of the controller also ``sent``, files that slurmctld sends, and ``accounting``, options of
+    slurm_accounting. cluster: what shared returned.
     """
     found = [*problems(node.variables), *misfits(node.groups, node.variables)]
     row = None if found else distribution_of(node.name, system_of(node.facts))
@@ -92,6 +93,7 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
         ],
         "services": [_service(name) for name in ON_CONTROLLER],
         "sent": [f"{DIRECTORY}/{name}" for name in (*texts, *configuration.unwanted(made))],
+        "accounting": limits.declared(made.wanted.cluster, made.wanted.qos, made.wanted.accounts),
     }
 
 

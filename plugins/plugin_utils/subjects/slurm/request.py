@@ -14,7 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...problems.problem import Problem
 from ..options import as_list
-from . import switches
+from . import limits, switches
 
 # The defaults of the role's variables (a test compares).
 DEFAULTS: dict[str, Any] = {
@@ -32,6 +32,8 @@ DEFAULTS: dict[str, Any] = {
     "slurm_partition": "gpu",
     "slurm_cgroups": True,
     "slurm_extra_lines": [],
+    "slurm_qos": [],
+    "slurm_accounts": [],
     "slurm_health": True,
     "slurm_delete_accounting": False,
 }
@@ -83,6 +85,8 @@ class Request:
     partition: str = "gpu"
     cgroups: bool = True
     extra: tuple[str, ...] = ()
+    qos: limits.Entries = ()
+    accounts: limits.Entries = ()
     delete_accounting: bool = False
 
 
@@ -103,6 +107,8 @@ def request(variables: Mapping[str, Any]) -> Request:
         partition=str(mine["slurm_partition"]),
         cgroups=boolean(mine["slurm_cgroups"], strict=False),
         extra=tuple(_lines(mine["slurm_extra_lines"])),
+        qos=tuple(mine[limits.QOS]),
+        accounts=tuple(mine[limits.ACCOUNTS]),
         delete_accounting=boolean(mine["slurm_delete_accounting"], strict=False),
     )
 
@@ -146,6 +152,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem("slurm_no_type", str(kind), {"name": str(name), "reported": type_name(str(name))})
 
     yield from _line_problems(_lines(mine["slurm_extra_lines"]))
+    yield from limits.problems(mine[limits.QOS], mine[limits.ACCOUNTS])
     if state_of(variables) == PRESENT:
         yield from _unfit_for_ours(mine)
 
@@ -178,8 +185,12 @@ def misfits(groups: Mapping[str, Iterable[str]], variables: Mapping[str, Any]) -
     state, controllers = state_of(variables), list(groups.get(CONTROLLERS) or ())
     if state in (EXTERNAL, PRESENT) and not controllers:
         yield Problem("slurm_no_controller", CONTROLLERS, {"state": state})
+    mine = given(variables)
+    if state == EXTERNAL:
+        yield from (Problem("slurm_present_only", name) for name in (limits.QOS, limits.ACCOUNTS) if mine[name])
     if state != PRESENT:
         return
+    yield from limits.misfits(mine[limits.QOS], mine[limits.ACCOUNTS])
     if len(controllers) > 1:
         yield Problem("slurm_two_controllers", CONTROLLERS, {"hosts": controllers})
     for one in controllers:

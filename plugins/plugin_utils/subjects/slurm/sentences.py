@@ -79,6 +79,37 @@ SENTENCES = {
         "slurm_extra_lines has {subject}, which the role writes itself",
         "remove that line, or set slurm_state: external",
     ),
+    "slurm_no_account_name": Sentence(
+        "{variable} has the name {subject!r}",
+        "write one of lower-case letters, digits and '_.-' that begins with a letter, other than root",
+    ),
+    "slurm_twice": Sentence("{variable} has {subject} twice", "leave one"),
+    "slurm_no_limit": Sentence(
+        "{variable} has {key}: {value} for {subject}", "write a whole number from {least} to {most}"
+    ),
+    "slurm_no_preempted": Sentence(
+        "slurm_qos lets {subject} preempt {other}, which is not another name in slurm_qos", "declare it there"
+    ),
+    "slurm_no_parent": Sentence(
+        "slurm_accounts puts {subject} below {other}, which it does not have", "declare that account, too"
+    ),
+    "slurm_circle": Sentence(
+        "slurm_accounts puts {subject} below itself", "change its parent, or that of an account above it"
+    ),
+    "slurm_no_user_name": Sentence(
+        "slurm_accounts has the user {subject!r} in {account}",
+        "write a login name in lower case, other than root, which has Slurm's own account",
+    ),
+    "slurm_user_twice": Sentence("slurm_accounts has the user {subject} twice in {account}", "leave one"),
+    "slurm_no_default_qos": Sentence(
+        "slurm_accounts has default_qos: {other} for {subject}, which is not in its qos", "add it there"
+    ),
+    "slurm_unknown_qos": Sentence(
+        "slurm_accounts gives {account} the QoS {subject}, which slurm_qos does not have", "declare it there"
+    ),
+    "slurm_present_only": Sentence(
+        "{subject} is for slurm_state: present", "remove it, and declare that with sacctmgr on your cluster"
+    ),
     "slurm_external_only": Sentence(
         "{subject} is for slurm_state: external",
         "remove it, since the distribution's Slurm decides that",
