@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """QoS, accounts and users of a Slurm cluster as declared: read with sacctmgr, plan, apply, and read again.
 
-A record says which names we made: only these go when nobody declares them any more. It stays as long as the accounting database.
+A record says which names we made: only these go when they are no longer declared. It stays as long as the accounting database.
 
 sacctmgr(1) of slurm-22.05 and slurm-24.11: WOPLimits shows of an association what was set on itself, not what the account above gives it;
 --immediate asks for no confirmation. Not all that changes nothing is an error for it, so that what was done is read again. Which GPUs
@@ -60,7 +60,7 @@ def _refuse_leftovers(left, said):
 
 
 def desired(options):
-    """Return what is declared in the form of slurm_accounting_plan."""
+    """Return the declaration in the form of slurm_accounting_plan."""
     qos = {one["name"]: _settings(one, text.QOS) for one in options["qos"]}
     accounts = {one["name"]: _settings(one, text.ACCOUNT) for one in options["accounts"]}
     users = [(one["name"], user) for one in options["accounts"] for user in one.get("users") or []]

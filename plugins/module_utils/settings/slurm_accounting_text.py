@@ -91,7 +91,7 @@ ACCOUNT = (
 
 
 def is_set(value):
-    """Return whether it is more than nothing, which is neither told of something new nor shown."""
+    """Return True if it is more than nothing, which is neither told of something new nor shown."""
     return value not in (None, "", [])
 
 
@@ -115,7 +115,7 @@ def read(values, kinds):
 
 
 def described(settings, kinds):
-    """Return what is set, such as gpus=4 qos=long,normal, for a person."""
+    """Return the settings, such as gpus=4 qos=long,normal, for a person."""
     pairs = [(key, settings[key]) for key, dummy, dummy_read, dummy_write in kinds]
     return " ".join(
         "%s=%s" % (key, ",".join(value) if isinstance(value, list) else value) for key, value in pairs if is_set(value)

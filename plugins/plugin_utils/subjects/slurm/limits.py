@@ -17,7 +17,7 @@ from ...problems.problem import Problem
 from ..options import as_list
 
 QOS, ACCOUNTS = "slurm_qos", "slurm_accounts"
-# The QoS that Slurm makes itself, and that users may have whom nobody gave others; and the account above all.
+# The QoS that Slurm makes itself, for users without a declared one; and the account above all.
 NORMAL, ROOT = "normal", "root"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 # useradd(8) of the distributions.
@@ -34,7 +34,7 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 def problems(qos: Entries, accounts: Entries) -> Iterator[Problem]:
-    """Yield what is wrong with one of the variables, whatever the other says. What lacks a name, the argument spec refuses."""
+    """Yield the problems of each variable by itself. Entries without a name are refused by the argument spec."""
     qos, accounts = ([one for one in entries if one.get("name")] for entries in (qos, accounts))
     for variable, entries in ((QOS, qos), (ACCOUNTS, accounts)):
         names = [str(one["name"]) for one in entries]
@@ -63,7 +63,7 @@ def _preempted(qos: Entries) -> Iterator[Problem]:
 
 
 def _places(accounts: Entries) -> Iterator[Problem]:
-    """Yield accounts below what nobody declares, or below themselves."""
+    """Yield accounts below an undeclared one, or below themselves."""
     above = {str(one["name"]): str(one.get("parent") or ROOT) for one in accounts if one["name"] != ROOT}
     for name, parent in above.items():
         if parent not in (ROOT, *above):
@@ -89,7 +89,7 @@ def _members(account: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def misfits(qos: Entries, accounts: Entries) -> Iterator[Problem]:
-    """Yield QoS of accounts that nobody declares."""
+    """Yield the undeclared QoS of accounts."""
     known = {NORMAL, *(str(one.get("name")) for one in qos)}
     for one in accounts:
         for name in dict.fromkeys(map(str, as_list(one.get("qos")))):
@@ -98,7 +98,7 @@ def misfits(qos: Entries, accounts: Entries) -> Iterator[Problem]:
 
 
 def keys(qos: Entries, accounts: Entries) -> dict[str, str]:
-    """Return what slurm.conf says: nothing where accounts only share, with which jobs of users without an account go on."""
+    """Return the keys of slurm.conf: none where accounts only share, with which jobs of users without an account go on."""
     limited = any(one.get(key) not in (None, "", []) for one in accounts for key in ("gpus", "gpus_per_job", "qos"))
     found = {"AccountingStorageEnforce": ENFORCED} if qos or limited else {}
     if any(int(one.get("priority") or 0) for one in qos):
