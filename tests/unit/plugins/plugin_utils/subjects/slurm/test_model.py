@@ -310,6 +310,7 @@ def places(*cores, threads=2):
     [
         (places(4, 4), (0, 1, 1, None), ["0-3", "4-7", "4-7", "0-3"]),
         (places(1, 1, 1, 1), (0, 1, 2, 3), ["0", "1", "2", "3"]),
+        (places(2, 2), (0, 1, 1, 0), ["0-1", "2-3", "2-3", "0-1"]),
         (places(8), (0, 0, 0, 0), ["", "", "", ""]),
         # One is near none of them, and Slurm wants cores for all or for none.
         (places(4, 4), (0, 1, 1, 7), ["", "", "", ""]),
@@ -374,3 +375,8 @@ def test_links_that_are_down_join_nothing():
     node = model("", facts)
     assert node.features == ("nvidia_a40", "pcie", "driver_535")
     assert [one.links for one in node.devices] == ["-1,0,0,0", "0,-1,0,0", "0,0,-1,0", "0,0,0,-1"]
+
+
+def test_a_host_that_is_named_with_its_domain():
+    """Slurm has the first label, as slurmd does."""
+    assert model_of("gpu-1.example.org", {"ansible_facts": measured("no-gpu")}).name == "gpu-1"
