@@ -225,7 +225,10 @@ def test_30_jobs_run_on_both_nodes_with_their_gpus_and_are_accounted(queue):
 def test_35_limits_hold_who_has_no_account_is_refused_and_all_goes_when_it_is_not_declared(queue):
     first = queue.nodes[0]
     for host in queue.hosts:
-        queue.on(host, "for one in 4321:ada 4322:eve; do useradd --uid ${one%:*} --create-home ${one#*:}; done")
+        queue.on(
+            host,
+            "for one in 4321:ada 4322:eve; do id ${one#*:} >/dev/null 2>&1 || useradd --uid ${one%:*} --create-home ${one#*:}; done",
+        )
     queue.run("sacctmgr --immediate add qos theirs")
     queue.run("sacctmgr --immediate add account chemistry")
     shown = "sh -c 'sacctmgr --noheader --parsable2 show qos format=name; sacctmgr --noheader --parsable2 show account format=account'"

@@ -27,7 +27,7 @@ FORMAT = 1
 SECONDS, PAUSE = 60, 2
 # Of an answer that goes into a message.
 LONGEST = 400
-_PLACE = ["Account", "User", "Partition"]
+_PLACE = ["Cluster", "Account", "User", "Partition"]
 
 
 def settle(options, machine, check):
@@ -116,7 +116,15 @@ def _read_ready(wanted, machine, wait, check):
         except ValueError as error:
             reason = str(error)
         if check:
-            return {"qos": {}, "accounts": {}, "users": [], "defaults": {}, "partitions": [], "unread": reason}
+            return {
+                "qos": {},
+                "accounts": {},
+                "users": [],
+                "defaults": {},
+                "partitions": [],
+                "elsewhere": [],
+                "unread": reason,
+            }
         if waited >= wait:
             raise ValueError(reason)
         machine.sleep(PAUSE)
@@ -125,16 +133,19 @@ def _read_ready(wanted, machine, wait, check):
 
 def read(run, cluster):
     """Return the state; ValueError for what sacctmgr cannot have meant."""
-    of_cluster = ["show", "associations", "where", "cluster=%s" % cluster]
     qos = _lines(run, ["show", "qos"], ["Name"] + text.fields(text.QOS))
-    found = _lines(run, of_cluster + ["WOPLimits"], _PLACE + text.fields(text.ACCOUNT))
-    defaults = _lines(run, of_cluster + ["OnlyDefaults"], ["Account", "User"])
+    every = _lines(run, ["show", "associations", "WOPLimits"], _PLACE + text.fields(text.ACCOUNT))
+    found = [line[1:] for line in every if line[0] == cluster]
+    defaults = _lines(
+        run, ["show", "associations", "OnlyDefaults", "where", "cluster=%s" % cluster], ["Account", "User"]
+    )
     resources = _lines(run, ["show", "tres"], ["Type", "Name"])
-    accounts = {line[0]: text.read(line[len(_PLACE) :], text.ACCOUNT) for line in found if not line[1]}
+    accounts = {line[0]: text.read(line[len(_PLACE) - 1 :], text.ACCOUNT) for line in found if not line[1]}
     return {
         "registered": ROOT in accounts and text.GPU.split("/") in resources,
         "qos": {line[0]: text.read(line[1:], text.QOS) for line in qos},
         "accounts": accounts,
+        "elsewhere": {line[1] for line in every if line[0] != cluster},
         "users": [
             (account, user) for account, user, partition in (line[:3] for line in found) if user and not partition
         ],

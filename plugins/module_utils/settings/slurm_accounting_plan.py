@@ -4,8 +4,9 @@
 """The commands of sacctmgr that bring QoS and accounts to what is declared, as lists of arguments, in an order that it takes.
 
 wanted: {cluster, qos: {name: settings}, accounts: {name: settings}, users: [(account, user)]}, in the order of the declaration.
-state: the same without the cluster as it is, with ``defaults`` {user: account} and ``partitions`` [(account, user)]: users of an account
-in a single partition, which are nobody's of ours. ours: {qos, accounts, users} that we made. What is neither wanted nor ours is left alone.
+state: the same without the cluster as it is, with ``defaults`` {user: account}, ``partitions`` [(account, user)]: users of an account
+in a single partition, which are nobody's of ours, and ``elsewhere``: accounts that other clusters of the same accounting have.
+ours: {qos, accounts, users} that we made. What is neither wanted nor ours is left alone.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -27,7 +28,10 @@ def plan(wanted, state, ours):
         + _accounts(wanted, state["accounts"])
         + _users(wanted, state["users"])
         + _removed_users(wanted, state, gone["users"])
-        + [_where("delete", "account", one, wanted["cluster"]) for one in _deepest_first(gone["accounts"], state)]
+        + [
+            _delete_account(one, wanted["cluster"], state["elsewhere"])
+            for one in _deepest_first(gone["accounts"], state)
+        ]
         + [["delete", "qos", "where", "name=%s" % one] for one in gone["qos"]]
     )
 
@@ -133,6 +137,12 @@ def _removed_users(wanted, state, gone):
 
 def _deepest_first(accounts, state):
     return sorted(accounts, key=lambda one: -_depth(one, state["accounts"]))
+
+
+def _delete_account(name, cluster, elsewhere):
+    """Return the command; with a cluster, what sacctmgr show account shows would stay, so only of one that others have accounts in."""
+    command = _where("delete", "account", name, cluster)
+    return command if name in elsewhere else command[:-1]
 
 
 def _where(verb, entity, name, cluster):

@@ -36,6 +36,8 @@ class Sacctmgr:
         self.users = {("root", "root", "")}
         self.defaults = {"root": "root"}
         self.registered, self.jobs, self.asked = True, set(), []
+        # What "show account" shows, and accounts of another cluster.
+        self.listed, self.elsewhere = {"root"}, set()
 
     def everything(self):
         """All that is there, for comparisons."""
@@ -44,6 +46,7 @@ class Sacctmgr:
             {name: dict(one) for name, one in self.accounts.items()},
             set(self.users),
             dict(self.defaults),
+            set(self.listed),
         )
 
     def run(self, arguments, data=None):
@@ -67,19 +70,26 @@ class Sacctmgr:
             return [[{"Name": name, **one}[field] for field in fields] for name, one in self.qos.items()]
         if entity == "tres":
             return [["cpu", ""], ["gres", "gpu"]] if self.registered else [["cpu", ""]]
-        assert words[1:4] == ["associations", "where", f"cluster={CLUSTER}"]
+        assert words[1] == "associations"
+        theirs = [
+            {**ACCOUNT, "Cluster": "other", "Account": one, "User": "", "Partition": ""} for one in self.elsewhere
+        ]
         if not self.registered:
-            return []
+            return [[line[field] for field in fields] for line in theirs]
         users = [
-            {**ACCOUNT, "Account": account, "User": user, "Partition": partition}
+            {**ACCOUNT, "Cluster": CLUSTER, "Account": account, "User": user, "Partition": partition}
             for account, user, partition in sorted(self.users)
         ]
         if "OnlyDefaults" in words:
+            assert f"cluster={CLUSTER}" in words
             lines = [one for one in users if self.defaults.get(one["User"]) == one["Account"]]
         else:
             assert "WOPLimits" in words
-            lines = [{**one, "Account": name, "User": "", "Partition": ""} for name, one in self.accounts.items()]
-            lines += users
+            lines = [
+                {**one, "Cluster": CLUSTER, "Account": name, "User": "", "Partition": ""}
+                for name, one in self.accounts.items()
+            ]
+            lines += users + theirs
         return [[line[field] for field in fields] for line in lines]
 
     def _add_qos(self, where, given):
@@ -108,6 +118,7 @@ class Sacctmgr:
         if name in self.accounts:
             raise Refused(" Nothing new added.")
         self.accounts[name] = {**ACCOUNT, "ParentName": "root"}
+        self.listed.add(name)
         self._modify_account(where, given)
 
     def _modify_account(self, where, given):
@@ -153,8 +164,11 @@ class Sacctmgr:
         if where["name"] in self.jobs:
             raise Refused(" Error with request: Job(s) active, cancel job(s) before remove\n  JobID = 1")
         for name in [name for name, one in self.accounts.items() if one["ParentName"] == where["name"]]:
-            self._delete_account({"name": name}, {})
+            self._delete_account({**where, "name": name}, {})
         del self.accounts[where["name"]]
+        if "cluster" not in where:
+            self.listed.discard(where["name"])
+            self.elsewhere.discard(where["name"])
         self.users = {one for one in self.users if one[0] != where["name"]}
 
 

@@ -14,12 +14,13 @@ from ansible_collections.allreduce.gpu.plugins.modules import slurm_accounting
 
 COLLECTIONS = str(Path(slurm_accounting.__file__).resolve().parents[2] / ".collections")
 # Recorded of a cluster with two QoS and an account; a change is noted, and fails.
-PROGRAM = """#!/bin/sh
+PROGRAM = r"""#!/bin/sh
 case "$*" in
-  *"show qos"*) printf '%s\\n' 'normal|0|||||' 'long|10|2-00:00:00|gres/gpu=8|gres/gpu=2|3|' ;;
-  *OnlyDefaults*) printf '%s\\n' 'root|root' 'physics|ada' ;;
-  *WOPLimits*) printf '%s\\n' 'root||||1|||normal|' 'root|root|||1||||' 'physics|||root|1|gres/gpu=6||long|long' 'physics|ada|||1||||' ;;
-  *"show tres"*) printf '%s\\n' 'cpu|' 'fs|disk' 'gres|gpu' ;;
+  *"show qos"*) printf "%s\n" 'normal|0|||||' 'long|10|2-00:00:00|gres/gpu=8|gres/gpu=2|3|' ;;
+  *OnlyDefaults*) printf "%s\n" 'root|root' 'physics|ada' ;;
+  *WOPLimits*) printf "%s\n" 'cluster|root||||1|||normal|' 'cluster|root|root|||1||||' \
+    'cluster|physics|||root|1|gres/gpu=6||long|long' 'cluster|physics|ada|||1||||' ;;
+  *"show tres"*) printf "%s\n" 'cpu|' 'fs|disk' 'gres|gpu' ;;
   *) echo "$*" >> "$ASKED"; echo ' Problem with it.' >&2; exit 1 ;;
 esac
 """

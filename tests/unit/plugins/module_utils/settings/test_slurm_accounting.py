@@ -22,7 +22,7 @@ def host(tmp_path):
 def test_what_is_declared_is_made_in_an_order_that_works_and_then_nothing_is_left_to_do(host):
     done = host.settle([SHORT, LONG], [OPTICS, PHYSICS])
     assert done["changed"]
-    qos, accounts, users, defaults = host.accounting.everything()
+    qos, accounts, users, defaults, _listed = host.accounting.everything()
     assert qos["long"] == {
         "Priority": "10", "MaxWall": "2-00:00:00", "GrpTRES": "gres/gpu=8", "MaxTRESPerUser": "gres/gpu=2",
         "MaxJobsPerUser": "3", "Preempt": "",
@@ -80,7 +80,7 @@ def test_what_is_no_longer_declared_goes_and_what_others_made_stays(host):
     others = host.accounting.everything()
     host.settle([LONG, SHORT], [PHYSICS, OPTICS])
     host.settle([{**SHORT, "preempts": []}], [{**PHYSICS, "qos": ["short"], "default_qos": "short", "users": ["bob"]}])
-    qos, accounts, users, defaults = host.accounting.everything()
+    qos, accounts, users, defaults, _listed = host.accounting.everything()
     assert set(qos) == {"normal", "theirs", "short"} and set(accounts) == {"root", "chemistry", "physics"}
     assert users == {("root", "root", ""), ("physics", "bob", "")} and defaults == {"root": "root", "bob": "physics"}
     assert host.record() == {"format": 1, "qos": ["short"], "accounts": ["physics"], "users": [["physics", "bob"]]}
@@ -96,6 +96,14 @@ def test_what_was_there_before_is_brought_to_the_declaration_and_stays_when_that
     assert host.record() is None
     host.settle()
     assert set(host.accounting.qos) == {"normal", "long"}
+
+
+def test_an_account_that_another_cluster_has_goes_from_this_one_only(host):
+    host.accounting.elsewhere = {"physics"}
+    host.settle([], [{"name": "physics"}, {"name": "optics"}])
+    host.settle()
+    assert host.accounting.elsewhere == {"physics"} and host.accounting.listed == {"root", "physics"}
+    assert set(host.accounting.accounts) == {"root"}
 
 
 def test_a_limit_that_is_no_longer_declared_is_taken_away(host):
