@@ -34,5 +34,6 @@ def test_it_prints_what_is_shown(tmp_path, changes, shown, status):
     planned = play(tmp_path, "plan")
     assert planned.status == status, planned.output
     # The kind is another one with each version of the tables.
-    assert f"*\n{without_kind(shown)}ok: [gpu-1]" in without_kind(planned.output)
+    then = "error: No stack for gpu-1, gpu-2" if status else "ok: [gpu-1]"
+    assert f"*\n{without_kind(shown)}{then}" in without_kind(planned.output)
     assert not re.search("(?im)^(warning|.*WARN)", planned.output)

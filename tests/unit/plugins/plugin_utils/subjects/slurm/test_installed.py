@@ -531,7 +531,8 @@ def test_what_is_done_on_each_kind_of_host():
     ]
     found = answer(hosts())
     assert (
-        set(found) == {"problems", "first", "packages", "files", "services", "sent"} and found["packages"] == packages
+        set(found) == {"problems", "first", "packages", "files", "services", "sent", "accounting"}
+        and found["packages"] == packages
     )
     assert found["sent"] == [
         f"/etc/slurm/{name}"
