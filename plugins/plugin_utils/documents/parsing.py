@@ -38,7 +38,7 @@ def parse(cls: type[T], value: object, path: str = "") -> T:
     """Return VALUE as the dataclass CLS; raise DocumentError for a value of the wrong type or a missing key.
 
     Keys that the class does not have are ignored: newer writers may know more. A key that is absent, or null where the
-    type has no None, takes the field's default.
+    type has no None, takes the field's default. A class may raise ValueError, with the expected values in words.
     """
     if not isinstance(value, Mapping):
         raise DocumentError(path, value, "a mapping")
@@ -53,7 +53,10 @@ def parse(cls: type[T], value: object, path: str = "") -> T:
                 raise DocumentError(place, None, f"given ({_words(kind)})")
             continue
         found[name] = _convert(kind, given, place)
-    return cls(**found)
+    try:
+        return cls(**found)
+    except ValueError as error:  # of a class that wants its values to agree
+        raise DocumentError(path, value, str(error)) from None
 
 
 @functools.cache

@@ -5,7 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+# IEEE 802.1Q has as many, and as many traffic classes at most.
+PRIORITIES = 8
+
+
+def _are_below(count: int, numbers: Iterable[int]) -> bool:
+    return all(0 <= one < count for one in numbers)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,12 @@ class Ets:
     bandwidth: tuple[int, ...] = ()
     classes: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse lists that do not fit each other: a node says them."""
+        count = len(self.tsa)
+        if len(self.bandwidth) != count or len(self.classes) != PRIORITIES or not _are_below(count, self.classes):
+            raise ValueError("the service and percentage of each traffic class, and the class of each of 8 priorities")
+
 
 @dataclass(frozen=True)
 class Buffers:
@@ -64,6 +78,11 @@ class Buffers:
 
     of: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse lists that do not fit each other: a node says them."""
+        if len(self.of) != PRIORITIES or not _are_below(len(self.sizes), self.of):
+            raise ValueError("the buffer of each of 8 priorities, and the size of each buffer")
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,12 @@ class Bridging:
     ets: Ets | None = None
     buffers: Buffers | None = None
     dcbx: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a priority that there is none of: a node says it."""
+        named = [*(self.apps or {}).values(), *(self.pfc or ()), self.default or 0]
+        if not _are_below(PRIORITIES, named):
+            raise ValueError("a port whose priorities are 0 to 7")
 
 
 @dataclass(frozen=True)

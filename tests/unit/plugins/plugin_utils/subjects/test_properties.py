@@ -39,6 +39,15 @@ FIELDS = {
     "port_range": st.sampled_from([None, "32768\t60999"]),
     "reserved": st.sampled_from([None, "", "29400-29499"]),
     "reserved_before": st.sampled_from([None, "", "8080"]),
+    # Of priorities and traffic classes there are eight.
+    "Bridging.apps": st.sampled_from([None, {}, {"26": 3, "48": 6}]),
+    "Bridging.default": st.sampled_from([None, 0, 7]),
+    "Bridging.pfc": st.lists(st.integers(0, 7), max_size=8) | st.none(),
+    "Ets.tsa": st.lists(st.sampled_from(["ets", "strict"]), min_size=8, max_size=8),
+    "Ets.bandwidth": st.lists(st.integers(0, 100), min_size=8, max_size=8),
+    "Ets.classes": st.lists(st.integers(0, 7), min_size=8, max_size=8),
+    "Buffers.of": st.lists(st.integers(0, 7), min_size=8, max_size=8),
+    "Buffers.sizes": st.lists(st.integers(0, 9), min_size=8, max_size=8),
 }
 EXAMPLES = settings().max_examples // 3  # each is four tests for seven subjects and more
 each_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
@@ -79,7 +88,10 @@ def of(kind):
     inner = get_args(kind)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return st.fixed_dictionaries({name: FIELDS[name] if name in FIELDS else of(one) for name, one in hints.items()})
+        known = {name: FIELDS.get(f"{kind.__name__}.{name}", FIELDS.get(name)) for name in hints}
+        return st.fixed_dictionaries(
+            {name: of(one) if known[name] is None else known[name] for name, one in hints.items()}
+        )
     if get_origin(kind) in (dict, tuple):
         few = st.lists(of(inner[-1] if get_origin(kind) is dict else inner[0]), max_size=2)
         return few.map(lambda found: dict(zip(WORDS, found, strict=False))) if get_origin(kind) is dict else few

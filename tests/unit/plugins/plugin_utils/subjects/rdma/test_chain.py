@@ -4,6 +4,7 @@
 """The way of NCCL's traffic through a port, whole and broken at each link."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.rdma import (
     Adapter,
     Bridging,
@@ -15,6 +16,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.rdma impor
 )  # fmt: skip
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.chain import chain, chains
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.text import describe
+from hypothesis import given
+from hypothesis import strategies as st
 
 BUFFERS = Buffers((0, 0, 0, 1, 0, 0, 0, 0), (262016, 131072, 0, 0, 0, 0, 0, 0))
 TSA = ("ets", "ets", "ets", "ets", "ets", "ets", "strict", "ets")
@@ -91,3 +94,38 @@ def test_every_ethernet_port_has_one():
     )
     assert [(one.adapter, one.is_whole) for one in chains(node)] == [("mlx5_0", True)]
     assert [one.is_whole for one in chains(node, "0")] == [False]  # what launches set wins over the node's file
+
+
+NUMBERS = st.lists(st.integers(-1, 9), max_size=9)
+
+
+@given(
+    st.fixed_dictionaries({
+        "apps": st.dictionaries(st.sampled_from(["0", "26", "48"]), st.integers(-1, 9)),
+        "pfc": NUMBERS,
+        "default": st.integers(-1, 9),
+        "ets": st.fixed_dictionaries({"tsa": st.lists(st.sampled_from(["ets", "strict"]), max_size=9), "bandwidth": NUMBERS, "classes": NUMBERS}),
+        "buffers": st.fixed_dictionaries({"of": NUMBERS, "sizes": NUMBERS}),
+    }),
+    st.sampled_from([0, 26, 48]),
+)  # fmt: skip
+def test_a_node_that_shows_lists_of_other_lengths_is_refused_or_followed(shown, dscp):
+    try:
+        port = parse(Bridging, shown, "dcb")
+    except DocumentError:
+        return
+    assert chain(Adapter("mlx5_0"), "eth0", port, str(dscp << 2)).way.code.startswith("chain_")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"ets": {"tsa": ["ets"], "bandwidth": [100], "classes": [0]}}, "dcb.ets is .*; it must be the service and"),
+        ({"ets": {"tsa": ["ets"], "bandwidth": [100], "classes": [0] * 7 + [1]}}, "dcb.ets is "),
+        ({"buffers": {"of": [0], "sizes": [1]}}, "dcb.buffers is .*; it must be the buffer of each of 8"),
+        ({"apps": {"26": 8}}, "dcb is .*; it must be a port whose priorities are 0 to 7"),
+    ],
+)
+def test_lists_that_do_not_fit_each_other_are_of_the_wrong_shape(part, words):
+    with pytest.raises(DocumentError, match=words):
+        parse(Bridging, part, "dcb")
