@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils.node.screen import show, show_errors
+from ..plugin_utils.node.screen import is_for_programs, show, show_errors
 from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.sentence import Sentence
 
@@ -39,4 +39,6 @@ class ActionModule(ActionBase):
             return {"changed": False, "lines": lines}
         errors = [Sentence(*(clean(one[level]) for level in Sentence._fields)) for one in arguments["errors"]]
         show_errors(self._display, errors)
-        return {"changed": False, "failed": True, "lines": lines, "msg": " ".join(one.line for one in errors)}
+        # What was printed would be printed again with the failed result.
+        told = {"lines": lines} if is_for_programs() else {}
+        return {"changed": False, "failed": True, "msg": " ".join(one.line for one in errors), **told}

@@ -13,9 +13,14 @@ from ansible import constants as C  # noqa: N812 (its usual name)
 from ..problems.sentence import Sentence, error_lines
 
 
+def is_for_programs() -> bool:
+    """Return True if the callback prints JSON."""
+    return "json" in C.DEFAULT_STDOUT_CALLBACK
+
+
 def show(display: Any, lines: Sequence[str], color: str | None = None) -> None:
     """Print lines as text, but none between the JSON of a callback for programs."""
-    if lines and "json" not in C.DEFAULT_STDOUT_CALLBACK:
+    if lines and not is_for_programs():
         display.display("\n".join(lines), color=color)
 
 
