@@ -139,14 +139,19 @@ def test_30_a_job_that_takes_more_memory_than_its_own_ends_and_no_other(confined
 
 def test_40_after_a_boot_it_waits_for_its_devices_and_comes_back(confined):
     """The device files are gone, as before the driver is loaded; they come later than slurmd."""
+    registered = f"scontrol show node {confined.node} | grep -o 'BootTime=[^ ]*'"
+    before = confined.run(registered)
     confined.reboot(confined.node)
     assert confined.on(confined.node, "ls /dev/nvidia[0-9] 2>/dev/null || true") == ""
     end = time.monotonic() + 300
-    # It waits for its devices for a while, and ends. slurmctld takes five minutes to notice (SlurmdTimeout).
+    # It waits for its devices for a while, and ends. slurmctld takes five minutes to notice (SlurmdTimeout), and says "idle" meanwhile.
     while confined.on(confined.node, "systemctl show --property NRestarts --value slurmd").strip() == "0":
         assert time.monotonic() < end
         time.sleep(5)
     confined.on(confined.node, DEVICES)
+    while confined.run(registered) == before:
+        assert time.monotonic() < end + 300, confined.run(f"scontrol show node {confined.node}")
+        time.sleep(5)
     confined.until("sinfo --noheader --format='%D %T'", "1 idle")
     may, may_not, _processors, locks = confined.look("--gres=gpu:2", "--mem=100M")
     assert (len(may), len(may_not), locks) == (2, 2, True)
