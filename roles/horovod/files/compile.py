@@ -93,10 +93,12 @@ def jobs():
 def reason(log, status):
     """Return the reason why a compilation failed, from its output: the first error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [
-        line for line in lines if re.search(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed", line)
-    ]
-    said = errors[0] if errors else lines[-1] if lines else "it said nothing"
+    found = re.compile(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed")
+    at = next((number for number, line in enumerate(lines) if found.search(line)), len(lines) - 1)
+    # CMake says where on one line, and what on the next.
+    said = (
+        " ".join(lines[at : at + 2] if lines and lines[at].endswith(":") else lines[at : at + 1]) or "it said nothing"
+    )
     return f"the compilation ended with {status} ({said.rstrip('.')})"
 
 

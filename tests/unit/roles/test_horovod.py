@@ -112,6 +112,10 @@ def test_the_header_of_nccl_is_missing(toolkit):
     [
         ("a\nx.cc:1:2: error: 'y' was not declared.\nmake: *** Error 2\n", "x.cc:1:2: error: 'y' was not declared"),
         ("CMake Error at CMakeLists.txt:3\nmore\n", "CMake Error at CMakeLists.txt:3"),
+        (
+            "CMake Error at /x/FindPackageHandleStandardArgs.cmake:165 (message):\n  Could NOT find NCCL (missing: NCCL_LIBRARY)\n",
+            "CMake Error at /x/FindPackageHandleStandardArgs.cmake:165 (message): Could NOT find NCCL (missing: NCCL_LIBRARY)",
+        ),
         ("a\nlast\n", "last"),
         ("", "it said nothing"),
     ],
