@@ -26,15 +26,35 @@ SANDBOX = (
 )  # fmt: skip
 NAME = re.compile(rb"horovod-[A-Za-z0-9._+-]+\.whl\n")
 GIB_PER_JOB = 2
+HAS_NCCL = b"#if !__has_include(<nccl.h>)\n#error\n#endif\n"
 
 
 def main():
     here = Path(__file__).resolve().parent
     recipe = json.loads((here / "recipe.json").read_text(encoding="utf-8"))
+    lacks = missing(recipe["environment"])
+    if lacks:
+        sys.exit(lacks)
     if sys.argv[1:] == ["inside"]:
         compile_here(here, recipe)
     else:
         print(json.dumps(compile_in_unit(here, recipe)))
+
+
+def missing(flags):
+    """Return what a build for GPUs lacks on this host, with what installs it; None where it lacks nothing.
+
+    CMake says neither in a line, and looks for NCCL only after minutes of other work.
+    """
+    if flags.get("HOROVOD_GPU") != "CUDA":
+        return None
+    nvcc = Path(flags.get("HOROVOD_CUDA_HOME", "/usr/local/cuda")) / "bin" / "nvcc"
+    if not os.access(nvcc, os.X_OK):
+        return f"there is no {nvcc}; install the CUDA toolkit first (--tags cuda_toolkit)"
+    # Looked for as the compiler does. What the header itself includes does not count.
+    argv = ["g++", "-E", f"-I{nvcc.parents[1] / 'include'}", "-x", "c++", "-"]
+    asked = subprocess.run(argv, input=HAS_NCCL, capture_output=True, check=False)
+    return "NCCL's header nccl.h is missing; install it first (--tags nccl)" if asked.returncode else None
 
 
 def compile_in_unit(here, recipe):
@@ -73,10 +93,12 @@ def jobs():
 def reason(log, status):
     """Return the reason why a compilation failed, from its output: the first error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [
-        line for line in lines if re.search(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed", line)
-    ]
-    said = errors[0] if errors else lines[-1] if lines else "it said nothing"
+    found = re.compile(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed")
+    at = next((number for number, line in enumerate(lines) if found.search(line)), len(lines) - 1)
+    # CMake says where on one line, and what on the next.
+    said = (
+        " ".join(lines[at : at + 2] if lines and lines[at].endswith(":") else lines[at : at + 1]) or "it said nothing"
+    )
     return f"the compilation ended with {status} ({said.rstrip('.')})"
 
 

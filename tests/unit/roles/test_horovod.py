@@ -75,11 +75,47 @@ def test_a_source_that_sets_another_standard_is_refused(tmp_path):
         compile_horovod.raise_standard(path, 14, 20)
 
 
+@pytest.fixture
+def toolkit(tmp_path):
+    """A directory as a toolkit and NCCL leave it, and the flags that name it; the compiler is this machine's."""
+    for name in ("bin/nvcc", "include/nccl.h"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("#include <cuda_runtime.h>\n")
+    (tmp_path / "bin" / "nvcc").chmod(0o755)
+    return tmp_path, {"HOROVOD_GPU": "CUDA", "HOROVOD_CUDA_HOME": str(tmp_path)}
+
+
+def test_a_toolkit_with_nccl_lacks_nothing(toolkit):
+    assert compile_horovod.missing(toolkit[1]) is None
+
+
+def test_a_build_for_processors_needs_neither():
+    assert compile_horovod.missing({"HOROVOD_CUDA_HOME": "/nowhere"}) is None
+
+
+def test_nvcc_is_missing(toolkit):
+    place, flags = toolkit
+    (place / "bin" / "nvcc").unlink()
+    said = f"there is no {place}/bin/nvcc; install the CUDA toolkit first (--tags cuda_toolkit)"
+    assert compile_horovod.missing(flags) == said
+
+
+@pytest.mark.skipif(Path("/usr/include/nccl.h").exists(), reason="this machine has NCCL's header")
+def test_the_header_of_nccl_is_missing(toolkit):
+    place, flags = toolkit
+    (place / "include" / "nccl.h").unlink()
+    assert compile_horovod.missing(flags) == "NCCL's header nccl.h is missing; install it first (--tags nccl)"
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [
         ("a\nx.cc:1:2: error: 'y' was not declared.\nmake: *** Error 2\n", "x.cc:1:2: error: 'y' was not declared"),
         ("CMake Error at CMakeLists.txt:3\nmore\n", "CMake Error at CMakeLists.txt:3"),
+        (
+            "CMake Error at /x/FindPackageHandleStandardArgs.cmake:165 (message):\n  Could NOT find NCCL (missing: NCCL_LIBRARY)\n",
+            "CMake Error at /x/FindPackageHandleStandardArgs.cmake:165 (message): Could NOT find NCCL (missing: NCCL_LIBRARY)",
+        ),
         ("a\nlast\n", "last"),
         ("", "it said nothing"),
     ],
