@@ -72,6 +72,7 @@ def _parser():
     one.add_argument("--inventory", type=Path, help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.add_argument("--memory", type=int, default=2048, metavar="MIB")
     one.add_argument("--secure-boot", action="store_true", help="new machines boot what is signed only")
+    one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror")
     one.set_defaults(run=_machine)
     one = commands.add_parser("wheels", help="collect wheels")
     one.add_argument("sets", nargs="+", help="names in tests/lab/wheels.yml")
@@ -168,7 +169,7 @@ def _machine(args):
         if args.action == "up":
             hosts.ensure_ssh_key()
             hardware = {"disks": tuple(args.disk), "memory": args.memory, "secure_boot": args.secure_boot}
-            print(guests.up(args.name, args.nodes, args.inventory, **hardware))
+            print(guests.up(args.name, args.nodes, args.inventory, use_mirror=args.mirror, **hardware))
         elif args.action == "down":
             guests.down(args.name)
         else:

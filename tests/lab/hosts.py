@@ -106,7 +106,7 @@ def up(
     common = {
         "python_env_find_links": [services.wheels_url(view)],
         **({"python_env_python_downloads": f"{mirror_url}/interpreters/{name}.json"} if pythons else {}),
-        **_mirror_variables(mirror_url, kind, use_mirror),
+        **mirror_variables(mirror_url, kind, use_mirror),
         **(proxy.variables(view) if proxied else {}),
         **(variables or {}),
     }
@@ -185,8 +185,8 @@ def _setup(mirror_url, kind):
     return replicas.sources(kind, url, mirror.key("archive").read_text(encoding="utf-8"))
 
 
-def _mirror_variables(mirror_url, kind, use_mirror):
-    """Inventory variables of hosts that take NVIDIA's packages from the stub mirror."""
+def mirror_variables(mirror_url, kind, use_mirror):
+    """Return inventory variables of hosts that take NVIDIA's packages from the stub mirror."""
     variables = {"lab_distribution": kind.name, "lab_replica": kind.is_replica}
     if kind.retired and kind.is_replica:
         variables["base_dnf_mirror"] = f"{mirror_url}/{mirror.place(kind.archive)}"

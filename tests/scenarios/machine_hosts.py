@@ -4,12 +4,13 @@
 """Machines with a kernel of their own as hosts of a scenario: they boot, and their power can be cut."""
 
 import io
+import shutil
 import subprocess
 import tarfile
 
 from cluster import CHECKOUT, LAB, Cluster
 
-from tests.lab import paths
+from tests.lab import hardware, paths
 from tests.lab.machines import guests, qemu
 
 
@@ -51,6 +52,13 @@ class Machines(Cluster):
         options = ("-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=60")
         login = ("-i", str(paths.SSH_KEY), *options, f"ansible@{self.machine(host).address}")
         return subprocess.run(["ssh", "-q", *login, "sudo", *words], input=content, capture_output=True, check=False)
+
+    def send_hardware(self, host, machine):
+        """Bring the files of a simulated machine (tests/lab/hardware) to where its scripts look for them."""
+        root = hardware.record(self.name, f"{host}-hardware", machine)
+        archive = subprocess.run(["tar", "-C", root, "-cz", "."], capture_output=True, check=True).stdout
+        self.send(host, archive, hardware.MOUNT)
+        shutil.rmtree(root)
 
     def python(self, host, program):
         """Run a Python program on a machine that may import the collection's module_utils; what it prints."""

@@ -8,8 +8,6 @@ with ENXIO, and one that it may not with EPERM, since the kernel asks the cgroup
 """
 
 import json
-import shutil
-import subprocess
 import time
 
 import pytest
@@ -53,10 +51,7 @@ class Confined(Machines):
         self.both = self.edit_inventory(self.inventory.with_name("confined-both"), self._with_controller)
 
     def _give_gpus(self):
-        root = hardware.record(self.name, f"{self.node}-gpus", GPUS)
-        archive = subprocess.run(["tar", "-C", root, "-cz", "."], capture_output=True, check=True).stdout
-        self.send(self.node, archive, "/srv/machine")
-        shutil.rmtree(root)
+        self.send_hardware(self.node, GPUS)
         self.on(self.node, f"{hardware.INSTALL}\n{DRIVER}\n{DEVICES}")
 
     def _with_controller(self, content):

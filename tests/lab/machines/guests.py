@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import hosts, image, network, paths, podman, replicas, services, wheels
+from ..mirror import build as mirror
 from ..progress import LabError, say
 from . import disk, qemu
 
@@ -60,11 +61,12 @@ def up(
     inventory: Path | None = None,
     distribution: str = replicas.DEFAULT,
     variables: dict[str, Any] | None = None,
+    use_mirror: bool = False,
     **hardware: Any,
 ) -> Path:
     """Bring machines LAB-1 … LAB-COUNT up (those missing or without power), and write their inventory; its path.
 
-    variables: more for the inventory; hardware: fields of qemu.Machine that new machines have.
+    variables: more for the inventory; use_mirror: take NVIDIA's packages from the stub mirror; hardware: fields of qemu.Machine that new machines have.
     """
     if shutil.which(qemu.PROGRAM) is None or not qemu.FIRMWARE.is_dir():
         raise LabError("QEMU or its firmware is missing: `.ci/bootstrap test-all` installs what machines need")
@@ -73,6 +75,9 @@ def up(
     subnet = network.ensure()
     services.ensure(image.ensure(replicas.get(replicas.DEFAULT)))
     base = disk.ensure(distribution)
+    kind = replicas.get(distribution)
+    if use_mirror:
+        mirror.ensure(kind.nvidia)
     known = {machine.name: machine for machine in qemu.machines(lab)}
     wanted = [f"{lab}-{number}" for number in range(1, count + 1)]
     missing = [name for name in wanted if name not in known]
@@ -86,7 +91,11 @@ def up(
     keys = {one.name: one.host_key for one in machines}
     path = inventory or paths.LAB / lab / "hosts.yml"
     each = {one.name: {"report_remark": f"lab machine: emulated, {distribution}'s own kernel"} for one in machines}
-    common = {"python_env_find_links": [services.wheels_url(wheels.get(wheels.DEFAULT).view)], **(variables or {})}
+    common = {
+        "python_env_find_links": [services.wheels_url(wheels.get(wheels.DEFAULT).view)],
+        **(hosts.mirror_variables(services.mirror_url(lab), kind, use_mirror=True) if use_mirror else {}),
+        **(variables or {}),
+    }
     hosts.write_inventory(path, {one.name: one.address for one in machines}, keys, each, common)
     say(f"{count} machine{'s' if count > 1 else ''} up: {', '.join(f'{one.name} ({one.address})' for one in machines)}")
     return path

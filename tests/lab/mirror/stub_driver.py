@@ -11,10 +11,11 @@ from .elf import kernel_module
 from .model import Package, numbers, table
 from .stub import SERVICE, Maker, Payload
 
-# DKMS runs for real; what it calls has no compiler to wait for, but misses the headers as a compiler does.
+# DKMS runs for real; in a container, whose kernel nobody loads anything into, what it calls has no compiler to wait for, but misses the
+# headers as a compiler does.
 BUILD = """\
 #!/bin/sh
-# build.sh KERNEL: "compiles" the modules of this directory.
+# build.sh KERNEL: compiles the modules of this directory, or puts stubs in their place.
 set -e
 if [ -e /etc/lab/dkms-build-fails ]; then
   cat /etc/lab/dkms-build-fails >&2
@@ -24,9 +25,45 @@ fi
   echo "make[1]: *** /lib/modules/$1/build: No such file or directory.  Stop." >&2
   exit 2
 }
+systemd-detect-virt --quiet --container || exec make -C "/lib/modules/$1/build" M="$PWD" modules
 for module in nvidia nvidia-uvm nvidia-modeset nvidia-drm nvidia-peermem; do
   cp "$module.stub" "$module.ko"
 done
+"""
+# What a kernel loads: the driver's first module says which version it is, the others nothing.
+KBUILD = """\
+obj-m := {objects}
+ccflags-y := -DVERSION='"{version}"' -DLICENCE='"{licence}"' -DKIND='"{kind}"'
+"""
+MODULE = """\
+#include <linux/module.h>
+MODULE_LICENSE(LICENCE);
+MODULE_VERSION(VERSION);
+"""
+FIRST_MODULE = """
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+
+static int show(struct seq_file *file, void *unused)
+{
+	seq_puts(file, "NVRM version: NVIDIA UNIX " KIND "  " VERSION "  Release Build\\n");
+	return 0;
+}
+
+static int __init start(void)
+{
+	struct proc_dir_entry *directory = proc_mkdir("driver/nvidia", NULL);
+
+	return directory && proc_create_single("version", 0444, directory, show) ? 0 : -ENOMEM;
+}
+
+static void __exit stop(void)
+{
+	remove_proc_subtree("driver/nvidia", NULL);
+}
+
+module_init(start);
+module_exit(stop);
 """
 DAEMON = Path(__file__).parents[1] / "hardware" / "files" / "persistenced"
 MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
@@ -49,14 +86,19 @@ def _source(maker: Maker, package: Package, payload: Payload) -> None:
     place = f"/usr/src/{name}-{version}"
     lines = [f'PACKAGE_NAME="{name}"', f'PACKAGE_VERSION="{version}"', 'AUTOINSTALL="yes"', 'CLEAN="true"']
     lines.append('MAKE[0]="sh ./build.sh ${kernelver}"')
+    licence = "Dual MIT/GPL" if is_open else "NVIDIA"
     for number, module in enumerate(MODULES):
         lines += [
             f'BUILT_MODULE_NAME[{number}]="{module}"',
             f'DEST_MODULE_LOCATION[{number}]="/extra"',
             f'STRIP[{number}]="no"',
         ]
-        licence = "Dual MIT/GPL" if is_open else "NVIDIA"
         payload.files[f"{place}/{module}.stub"] = kernel_module(module.replace("-", "_"), version, licence)
+        payload.files[f"{place}/{module}.c"] = (MODULE + (FIRST_MODULE if number == 0 else "")).encode()
+    kind = "Open Kernel Module for x86_64" if is_open else "x86_64 Kernel Module"
+    objects = " ".join(f"{module}.o" for module in MODULES)
+    build = KBUILD.format(objects=objects, version=version, licence=licence, kind=kind)
+    payload.files[f"{place}/Kbuild"] = build.encode()
     payload.files[f"{place}/dkms.conf"] = ("\n".join(lines) + "\n").encode()
     payload.program(f"{place}/build.sh", BUILD)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import hosts
-from tests.lab.machines import disk, guests, qemu
+from tests.lab.machines import console, disk, guests, qemu
 from tests.lab.progress import LabError
 
 SUBNET = ipaddress.ip_network("10.203.7.0/24")
@@ -189,3 +189,45 @@ def test_a_machine_without_the_emulator_is_refused(monkeypatch):
     monkeypatch.setattr(guests.shutil, "which", lambda program: None)
     with pytest.raises(LabError, match=r"`.ci/bootstrap test-all` installs what machines need"):
         guests.up("m", 1)
+
+
+class Screen(threading.Thread):
+    """The machine's end of a console: writes each text, and takes what is typed before it writes the next."""
+
+    def __init__(self, path, texts):
+        super().__init__(daemon=True)
+        self.texts, self.typed = texts, []
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(str(path))
+        self.server.listen(1)
+        self.start()
+
+    def run(self):
+        connection, _address = self.server.accept()
+        with connection:
+            for text in self.texts:
+                connection.sendall(text)
+                self.typed.append(connection.recv(100).decode())
+        self.server.close()
+
+
+def test_a_key_is_enrolled_at_the_console(place, without_images, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "SETTLE", 0)
+    qemu.create(machine(), tmp_path / "base.raw", "true")
+    drawn = [f"\x1b[01;01H\xff\x1b[37m{words}\x1b[48;03H ".encode("latin-1") for words, _keys in console.ENROLMENT]
+    screen = Screen(machine().directory / "console.sock", drawn)
+    with console.Console(machine()) as one:
+        console.enrol(one, "secret words")
+        screen.join(10)
+    assert screen.typed == [keys.format(password="secret words") for _words, keys in console.ENROLMENT]
+    assert "secret words\r" in screen.typed
+
+
+def test_a_console_that_says_something_else_is_quoted(place, without_images, tmp_path):
+    qemu.create(machine(), tmp_path / "base.raw", "true")
+    Screen(machine().directory / "console.sock", [b"\x1b[2JWelcome to\x1b[0m GRUB!\r\n"])
+    with (
+        console.Console(machine()) as one,
+        pytest.raises(LabError, match=r"m-1 did not write 'login:' .*: Welcome to GRUB!"),
+    ):
+        one.wait_for("login:", 0.3)

@@ -45,6 +45,9 @@ def test_dpkg_reads_what_we_write(tmp_path):
     assert 'PACKAGE_NAME="nvidia"' in (tree / "dkms.conf").read_text()
     failed = run("sh", "build.sh", "9.9-none", check=False, cwd=tree)
     assert (failed.returncode, "No such file or directory" in failed.stderr) == (2, True)
+    objects = (tree / "Kbuild").read_text().partition("\n")[0].removeprefix("obj-m := ").split()
+    assert [(tree / one).with_suffix(".c").exists() for one in objects] == [True] * 5
+    assert "NVRM version: " in (tree / "nvidia.c").read_text()
 
 
 @pytest.mark.parametrize(
