@@ -66,7 +66,8 @@ def up(
 ) -> Path:
     """Bring machines LAB-1 … LAB-COUNT up (those missing or without power), and write their inventory; its path.
 
-    variables: more for the inventory; use_mirror: take NVIDIA's packages from the stub mirror; hardware: fields of qemu.Machine that new machines have.
+    variables: more for the inventory; use_mirror: take NVIDIA's packages from the stub mirror; hardware: fields of qemu.Machine that new
+    machines have.
     """
     if shutil.which(qemu.PROGRAM) is None or not qemu.FIRMWARE.is_dir():
         raise LabError("QEMU or its firmware is missing: `.ci/bootstrap test-all` installs what machines need")
