@@ -42,7 +42,7 @@ def main():
 
 
 def missing(flags):
-    """Return what a build for GPUs lacks on this host, with what installs it; None where it lacks nothing.
+    """Return the part that a build for GPUs lacks on this host, and its role; None where it lacks nothing.
 
     CMake says neither in a line, and looks for NCCL only after minutes of other work.
     """
