@@ -46,20 +46,20 @@ FIRST_MODULE = """
 
 static int show(struct seq_file *file, void *unused)
 {
-	seq_puts(file, "NVRM version: NVIDIA UNIX " KIND "  " VERSION "  Release Build\\n");
-	return 0;
+    seq_puts(file, "NVRM version: NVIDIA UNIX " KIND "  " VERSION "  Release Build\\n");
+    return 0;
 }
 
 static int __init start(void)
 {
-	struct proc_dir_entry *directory = proc_mkdir("driver/nvidia", NULL);
+    struct proc_dir_entry *directory = proc_mkdir("driver/nvidia", NULL);
 
-	return directory && proc_create_single("version", 0444, directory, show) ? 0 : -ENOMEM;
+    return directory && proc_create_single("version", 0444, directory, show) ? 0 : -ENOMEM;
 }
 
 static void __exit stop(void)
 {
-	remove_proc_subtree("driver/nvidia", NULL);
+    remove_proc_subtree("driver/nvidia", NULL);
 }
 
 module_init(start);
