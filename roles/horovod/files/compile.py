@@ -48,7 +48,7 @@ def missing(flags):
     """
     if flags.get("HOROVOD_GPU") != "CUDA":
         return None
-    nvcc = Path(flags.get("HOROVOD_CUDA_HOME", "/usr/local/cuda")) / "bin" / "nvcc"
+    nvcc = Path(flags["HOROVOD_CUDA_HOME"]) / "bin" / "nvcc"
     if not os.access(nvcc, os.X_OK):
         return f"there is no {nvcc}; install the CUDA toolkit first (--tags cuda_toolkit)"
     # Looked for as the compiler does. What the header itself includes does not count.
@@ -93,12 +93,11 @@ def jobs():
 def reason(log, status):
     """Return the reason why a compilation failed, from its output: the first error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    found = re.compile(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed")
-    at = next((number for number, line in enumerate(lines) if found.search(line)), len(lines) - 1)
-    # CMake says where on one line, and what on the next.
-    said = (
-        " ".join(lines[at : at + 2] if lines and lines[at].endswith(":") else lines[at : at + 1]) or "it said nothing"
-    )
+    wrong = re.compile(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed")
+    errors = [number for number, line in enumerate(lines) if wrong.search(line)]
+    said = lines[errors[0]] if errors else lines[-1] if lines else "it said nothing"
+    if errors and said.endswith(":"):  # CMake says where on one line, and what on the next
+        said = " ".join(lines[errors[0] :][:2])
     return f"the compilation ended with {status} ({said.rstrip('.')})"
 
 
