@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.decide import model_of
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.lines import GRES, files
 from cluster import KEEP, Cluster
+from slurm_hosts import DRIVER
 
 from tests.lab.nvml import machines, recording
 from tests.support.slurm import Gres, expected, measured
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.lab
 HOST = machines.a100_nvlink()
 MACHINES = [machine for machine in (make() for make in machines.MACHINES) if machine.gpus]
 # The driver's packages are not what is tested: a library of this name is what they would bring.
-DRIVER = "touch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.15; sh /srv/machine/files/lab-machine load"
 INSTALL = """
 sed -i 's/ main$/ main contrib/' /etc/apt/sources.list
 export DEBIAN_FRONTEND=noninteractive

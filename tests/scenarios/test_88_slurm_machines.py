@@ -14,6 +14,7 @@ import pytest
 import yaml
 from cluster import KEEP, Cluster
 from machine_hosts import Machines
+from slurm_hosts import DEVICES, DRIVER
 
 from tests.lab import hardware
 
@@ -24,8 +25,6 @@ GPUS = "a100-nvlink"
 ON = {
     "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"}, "nvidia_driver_without_gpu": False, "slurm_state": "present",
 }  # fmt: skip
-DRIVER = "touch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.15; sh /srv/machine/files/lab-machine load"
-DEVICES = "for one in 0 1 2 3; do test -e /dev/nvidia$one || mknod -m 666 /dev/nvidia$one c 195 $one; done"
 # What the kernel says to a process that opens each GPU's device file, and how many processors it may run on.
 LOOK = """
 import errno, os, resource
