@@ -22,10 +22,10 @@ ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
 class Queue:
     """A controller and two nodes; the nodes have four simulated GPUs each, with device files."""
 
-    def __init__(self, distribution):
+    def __init__(self, distribution, name="queue"):
         wheels = "demo" if distribution == "debian12" else "uv"
         options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", wheels)
-        self.cluster = Cluster(f"queue{distribution[-2:]}", 3, *options)
+        self.cluster = Cluster(f"{name}{distribution[-2:]}", 3, *options)
         self.hosts = self.cluster.hosts
         self.controller, self.nodes = self.hosts[0], self.hosts[1:]
         for node in self.nodes:

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.lab
 
 HOST = machines.a100_nvlink()
 MACHINES = [machine for machine in (make() for make in machines.MACHINES) if machine.gpus]
-# The driver's packages are not what is tested: a library of this name is what they would bring.
 INSTALL = """
 sed -i 's/ main$/ main contrib/' /etc/apt/sources.list
 export DEBIAN_FRONTEND=noninteractive
