@@ -79,6 +79,9 @@ class Theirs(Queue):
         self.write(self.controller, "/etc/slurm/slurm.conf", content)
 
     def restart(self):
+        """In the order of docs/slurm.md: a slurmd that still has the old lines reports no GPUs, for which its node is drained."""
+        for node in self.nodes:
+            self.on(node, "systemctl stop slurmd")
         self.on(self.controller, START.format("slurmctld"))
         for node in self.nodes:
             self.on(node, START.format("slurmd"))
