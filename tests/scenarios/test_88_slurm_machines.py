@@ -81,6 +81,34 @@ class Confined(Machines):
             assert time.monotonic() < end, f"{command}: {said}"
             time.sleep(2)
 
+    def boot(self):
+        """The id of the node's present boot; nothing while it is down."""
+        return self.on(self.node, "cat /proc/sys/kernel/random/boot_id", check=False).strip()
+
+    def come_back(self, before, state="1 idle"):
+        """Wait until the node has booted again, slurmd has ended for want of devices, and with them the node has this state."""
+        end = time.monotonic() + 900
+        while self.boot() in ("", before):
+            assert time.monotonic() < end, self.run(f"scontrol show node {self.node}")
+            time.sleep(5)
+        assert self.on(self.node, "ls /dev/nvidia[0-9] 2>/dev/null || true") == ""
+        # As before the driver is loaded. It waits for a while, and is started again.
+        while self.on(self.node, "systemctl show --property NRestarts --value slurmd").strip() == "0":
+            assert time.monotonic() < end
+            time.sleep(5)
+        self.on(self.node, DEVICES)
+        # Of a node that is gone, slurmctld knows nothing new for five minutes (SlurmdTimeout).
+        started = self.on(self.node, 'date --date="$(uptime --since)" +%s')
+        while self.registered() < int(started) - 60:
+            assert time.monotonic() < end, self.run(f"scontrol show node {self.node}")
+            time.sleep(5)
+        self.until("sinfo --noheader --format='%D %T'", state)
+
+    def registered(self):
+        """The time, in seconds since 1970, of the boot that slurmctld last heard of."""
+        said = self.run(f"scontrol show node {self.node} | grep -o 'BootTime=[^ ]*'").removeprefix("BootTime=")
+        return int(self.run(f"date --date={said} +%s"))
+
     def look(self, *options):
         """(GPUs that a job may open, those that it may not), processors, whether it may lock memory."""
         gpus, others = self.run(f"srun {' '.join(options)} python3 /usr/local/bin/look").splitlines()
@@ -131,21 +159,24 @@ def test_30_a_job_that_takes_more_memory_than_its_own_ends_and_no_other(confined
     confined.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={other}", "COMPLETED")
 
 
-def test_40_after_a_boot_it_waits_for_its_devices_and_comes_back(confined):
-    """The device files are gone, as before the driver is loaded; they come later than slurmd."""
-    registered = f"scontrol show node {confined.node} | grep -o 'BootTime=[^ ]*'"
-    before = confined.run(registered)
-    confined.reboot(confined.node)
-    assert confined.on(confined.node, "ls /dev/nvidia[0-9] 2>/dev/null || true") == ""
-    end = time.monotonic() + 300
-    # It waits for its devices for a while, and ends. slurmctld takes five minutes to notice (SlurmdTimeout), and says "idle" meanwhile.
-    while confined.on(confined.node, "systemctl show --property NRestarts --value slurmd").strip() == "0":
-        assert time.monotonic() < end
-        time.sleep(5)
-    confined.on(confined.node, DEVICES)
-    while confined.run(registered) == before:
-        assert time.monotonic() < end + 300, confined.run(f"scontrol show node {confined.node}")
-        time.sleep(5)
+def test_40_a_boot_that_slurm_is_asked_for_waits_for_jobs_and_brings_the_node_back(confined):
+    boot = confined.boot()
+    job = confined.run("sbatch --parsable --mem=100M --wrap='sleep 30'")
+    confined.until(f"squeue --noheader --jobs={job} --format=%T", "RUNNING")
+    confined.run(f"scontrol reboot ASAP nextstate=RESUME reason=kernel {confined.node}")
+    confined.come_back(boot)
+    confined.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED")
+    may, may_not, _processors, locks = confined.look("--gres=gpu:2", "--mem=100M")
+    assert (len(may), len(may_not), locks) == (2, 2, True)
+
+
+def test_45_after_a_power_cut_it_is_down_until_somebody_resumes_it(confined):
+    boot = confined.boot()
+    confined.cut_power(confined.node)
+    confined.power_on(confined.node)
+    confined.come_back(boot, "1 down")
+    assert confined.run("sinfo --noheader --format=%E") == "Node unexpectedly rebooted"
+    confined.run(f"scontrol update NodeName={confined.node} State=RESUME")
     confined.until("sinfo --noheader --format='%D %T'", "1 idle")
     may, may_not, _processors, locks = confined.look("--gres=gpu:2", "--mem=100M")
     assert (len(may), len(may_not), locks) == (2, 2, True)

@@ -26,6 +26,8 @@ SPOOL, LOGS = "/var/lib/slurm/slurmd", "/var/log/slurm"
 DATABASE, USER = "slurm_acct_db", "slurm"
 # Seconds: the default drains nodes whose processes end slowly, such as those that write a checkpoint.
 UNKILLABLE = 180
+# Seconds that a node has to come back after scontrol reboot, or it is down: Slurm's 60 are less than the memory test of a GPU server.
+BOOT = 1800
 HEAD = f"{OURS}; slurm_extra_lines adds to it.\n"
 # What slurmctld and slurmd take over only as they start (slurm.conf(5), each key, and scontrol(1), reconfigure).
 AT_START = (
@@ -117,7 +119,10 @@ def _words(cluster: Cluster) -> dict[str, str]:
         "AccountingStorageTRES": "gres/gpu",
         # Locked memory is what RDMA needs, and who submits a job may have little of it.
         "PropagateResourceLimitsExcept": "MEMLOCK",
+        # A node that boots without having been asked stays down until a person has looked at it.
         "ReturnToService": "1",
+        "RebootProgram": "/sbin/reboot",
+        "ResumeTimeout": str(BOOT),
         "UnkillableStepTimeout": str(UNKILLABLE),
         "PriorityType": "priority/multifactor",
         "PriorityWeightFairshare": "10000",

@@ -134,7 +134,10 @@ def test_a_line_of_the_user_s_takes_the_place_of_ours():
 
 
 def test_keys_that_hold_the_cluster_together_are_not_the_user_s():
-    free = {"returntoservice", "unkillablesteptimeout", "prioritytype", "priorityweightfairshare", "priorityweightage"}
+    free = {
+        "returntoservice", "rebootprogram", "resumetimeout", "unkillablesteptimeout", "prioritytype", "priorityweightfairshare",
+        "priorityweightage",
+    }  # fmt: skip
     conf = files(answer(hosts(slurm_numa_node_as_socket=True, firewall_state="present")))["/etc/slurm/slurm.conf"]
     assert {key.lower() for key in keys(conf)} - free - {"partitionname"} <= WRITTEN
     assert not free & WRITTEN
@@ -348,6 +351,8 @@ AccountingStoragePort=6819
 AccountingStorageTRES=gres/gpu
 PropagateResourceLimitsExcept=MEMLOCK
 ReturnToService=1
+RebootProgram=/sbin/reboot
+ResumeTimeout=1800
 UnkillableStepTimeout=180
 PriorityType=priority/multifactor
 PriorityWeightFairshare=10000
