@@ -139,11 +139,13 @@ def decoded(value):
 
 
 def is_ours(known, uid):
-    """Return True if a record is of the training user, or names a program or file of the collection.
+    """Return True if a record is of the training user or has its rights, or names a program or file of the collection.
+
+    sshd reads the keys of a user with the user's rights: ``euid``.
 
     Others are denied GPUs, too, such as monitors and desktops (performancecopilot/pcp#2209): that is not a matter of training.
     """
-    if uid is not None and known.get("uid") == str(uid):
+    if uid is not None and str(uid) in (known.get("uid"), known.get("euid")):
         return True
     words = " ".join(known.get(key, "") for key in _PLACES).split()
     return any("allreduce" in word or word == "/etc/nccl.conf" for word in words)

@@ -61,6 +61,16 @@ def test_what_is_not_ours_is_left_out(tmp_path, log, uid):
     assert read(tmp_path, log, uid)["denials"] == []
 
 
+def test_a_daemon_that_acts_for_the_training_user_counts(tmp_path):
+    """sshd reads the keys of a user whose rights it took; their labels are wrong where they came from elsewhere with mv."""
+    denial = (
+        '{ read } for  pid=9 comm="sshd" name="authorized_keys" dev="dm-0" ino=45 scontext=system_u:system_r:sshd_t:s0 '
+        "tcontext=unconfined_u:object_r:user_tmp_t:s0 tclass=file permissive=0"
+    )
+    log = rocky.event(1, denial, uid=0, comm="sshd", exe="/usr/sbin/sshd").replace(" euid=0 ", f" euid={rocky.TRAINER} ")
+    assert [one["target"] for one in read(tmp_path, log)["denials"]] == ["authorized_keys"]
+
+
 def test_a_denied_file_has_its_path_where_the_event_tells(tmp_path):
     denial = (
         '{ open } for  pid=9 comm="python" name="tuning.json" dev="dm-0" ino=45 scontext=system_u:system_r:init_t:s0 '
