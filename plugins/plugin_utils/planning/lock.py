@@ -23,7 +23,7 @@ FORMAT = 2
 VARIABLE = "__stack_lock"
 HEADER = """---
 # The stacks this cluster was planned with, written by the playbook plan. Keep it under version control.
-# site installs what is recorded here. To accept what newer tables or requests bring: plan with stack_lock_renew=true.
+# site installs what is recorded here. To accept what newer tables or requests bring, run plan with -e stack_lock_renew=true.
 """
 # Of a stack: what may differ without the stack being another one.
 TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib", "published")

@@ -350,7 +350,7 @@ SENTENCES = {
     ),
     "lock_outdated": Sentence(
         "{subject} no longer fits this host",
-        "plan with stack_lock_renew=true to see the difference and accept it",
+        "run the playbook plan with -e stack_lock_renew=true, which shows the difference and accepts it",
         why="{changes}",
     ),
     "no_report_directory": Sentence(

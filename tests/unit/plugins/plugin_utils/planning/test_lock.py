@@ -182,7 +182,7 @@ def test_a_host_it_does_not_fit_is_refused_with_what_changed(path, change, says)
     (problem,) = caught.value.problems
     assert (problem.code, problem.subject) == ("lock_outdated", path)
     assert says in problem.detail["changes"]
-    assert "stack_lock_renew=true" in describe(problem)
+    assert "-e stack_lock_renew=true" in describe(problem)
 
 
 def test_a_request_that_cannot_work_is_a_conflict_before_it_is_a_matter_of_the_lock(path):
