@@ -68,7 +68,8 @@ docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 	@$(BIN)/nox --session docs
 	@echo "The site: .cache/site/html/index.html"
 
-build: bootstrap ## The collection archive, in dist/
+build: ## The collection archive, in dist/
+	@.ci/bootstrap build
 	@$(BIN)/nox --session build
 
 changelog: ## Turn the fragments of the changelog into the release notes of galaxy.yml's version, in CHANGELOG.rst
