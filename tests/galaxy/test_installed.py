@@ -81,3 +81,18 @@ def test_a_plan_of_described_nodes(project):
     assert "WARNING" not in said.stdout + said.stderr
     assert "DEPRECATION" not in said.stdout + said.stderr
     assert yaml.safe_load((place / "stack.lock.yml").read_text(encoding="utf-8"))
+
+
+def test_the_repository_is_installed_as_the_readme_says(released, tmp_path):
+    """From git, it is the archive's content."""
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    command = re.search(r"^\$ (ansible-galaxy collection install )git\+https://\S+$", readme, re.MULTILINE)[1].split()
+    env = {**released.env, "HOME": str(tmp_path), "PATH": f"{CORES[0]}{os.pathsep}{released.env['PATH']}"}
+    sources = {"git": f"git+file://{released.copy}", "archive": released.files["allreduce-gpu-0.1.0.tar.gz"]}
+    found = {}
+    for name, source in sources.items():
+        run(*command, source, "-p", tmp_path / name, cwd=tmp_path, env=env)
+        files = tmp_path / name / "ansible_collections" / "allreduce" / "gpu"
+        found[name] = sorted(str(path.relative_to(files)) for path in files.rglob("*") if path.is_file())
+    assert "playbooks/plan.yml" in found["git"]
+    assert found["git"] == found["archive"]
