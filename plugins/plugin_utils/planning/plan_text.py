@@ -101,8 +101,7 @@ def _frameworks(environment: Mapping) -> str:
 
 
 def wrap(label: str, text: str) -> list[str]:
-    """Return a label and its text in a column of their own each."""
+    """Return a label and its text in a column of their own each; a label that is too long for its column has a line to itself."""
     indent = " " * (LABEL + 1)
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=f"{label:<{LABEL}} ", subsequent_indent=indent, break_on_hyphens=False
-    )
+    above, first = ([label], indent) if len(label) > LABEL else ([], f"{label:<{LABEL}} ")
+    return above + textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)

@@ -44,6 +44,12 @@ def test_lines_fit_a_terminal_of_80_columns():
     assert all(len(line) <= 72 for line in table({**many, **HOSTS}))
 
 
+def test_a_label_longer_than_its_column_has_a_line_to_itself():
+    lines = table({"gpu-1": {**BOARD, "gpu_stack_request": {"container_toolkit": "1.17.4"}}})
+    for label, text in (("container toolkit", "1.17.4"), ("why container_toolkit", "asked for as 1.17.4")):
+        assert lines[lines.index(label) + 1] == f"{'':15}{text}"
+
+
 def test_what_prevents_a_plan_comes_last_with_what_to_do():
     facts = {
         "distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64",
