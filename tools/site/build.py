@@ -42,6 +42,7 @@ CONTENTS = (
             "docs/training.md",
             "docs/benchmark.md",
             "docs/clouds.md",
+            "docs/containers.md",
             "docs/slurm.md",
             "docs/migrating.md",
             "docs/reference-systems.md",
