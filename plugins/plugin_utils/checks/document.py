@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
@@ -25,6 +26,7 @@ from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
 from ..problems.phrases import clean
+from ..problems.sentence import WIDTH
 from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
@@ -238,9 +240,20 @@ def summary_lines(document: Mapping) -> list[str]:
             lines.append("  not checked: whether GPUs compute (verify_gpu_compute: false)")
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
-                lines.append(f"  {entry['status']}: {entry['name']}: {clean(sentence(entry))}")
-        lines += [f"  note: {note['check']}: {clean(_note(note))}" for note in (health or {}).get("notes") or []]
+                lines += _told(entry)
+        for note in (health or {}).get("notes") or []:
+            lines += _wrapped(f"note: {note['check']}: {_note(note)}", "  ")
     return lines
+
+
+def _told(entry: Check) -> list[str]:
+    """Return what a check that did not pass measured and expected, and below it why, and what to do."""
+    seen = "" if entry["status"] == "unknown" else f": {entry['measured']}; expected: {entry['expected']}"
+    return [*_wrapped(f"{entry['status']}: {entry['name']}{seen}", "  "), *_wrapped(entry["reason"], "    ")]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(clean(text), WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _note(note: Mapping) -> str:
@@ -251,12 +264,6 @@ def _note(note: Mapping) -> str:
 def counted(found: Iterable[Check]) -> str:
     counts = Counter(entry["status"] for entry in found)
     return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]) or "no checks"
-
-
-def sentence(entry: Check) -> str:
-    """Return the sentence about a check that did not pass: what was measured, what was expected, why."""
-    seen = "" if entry["status"] == "unknown" else f"{entry['measured']}; expected: {entry['expected']}. "
-    return (seen + entry["reason"]).strip()
 
 
 def verdict(document: Mapping, accept_unknown: bool = False) -> str:

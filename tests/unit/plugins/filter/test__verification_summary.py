@@ -16,7 +16,8 @@ def test_what_did_not_pass_stands_below_its_node():
     }
     document = {"nodes": {"gpu-1": {"checks": [check]}}, "cluster_checks": []}
     found = FilterModule().filters()["_verification_summary"](document)
-    assert found["lines"][:2] == [
+    assert found["lines"][:3] == [
         "gpu-1: failed (1 failed)",
-        "  failed: reachable: no; expected: yes. look at its power",
+        "  failed: reachable: no; expected: yes",
+        "    look at its power",
     ]
