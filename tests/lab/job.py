@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -135,11 +136,21 @@ class Job:
 
     def achieved(self, report: Mapping) -> list[str]:
         """Return the last lines, from report.json."""
+        inventory = self.inventory
+        if inventory.is_relative_to(paths.CHECKOUT):
+            inventory = inventory.relative_to(paths.CHECKOUT)
+        # Commands and paths have lines to themselves, to be copied.
         return [
-            *report["verdict"]["sentences"],
-            f"Report: {self.reports / 'report.html'} (open it in a browser)",
-            f"Next: `.venv/bin/ansible-playbook playbooks/site.yml -i {self.inventory} --check --diff`, or any other playbook on these hosts.",
-            f"Again: `{self.again}`. Remove everything: `make demo-down`.",
+            *(line for text in report["verdict"]["sentences"] for line in textwrap.wrap(text, 80)),
+            "",
+            "The report is one file, for any browser:",
+            f"  {self.reports / 'report.html'}",
+            "Next, or any other playbook on these hosts:",
+            f"  .venv/bin/ansible-playbook site.yml -i {inventory} --check --diff",
+            "Again:",
+            f"  {self.again}",
+            "Remove everything:",
+            "  make demo-down",
         ]
 
 

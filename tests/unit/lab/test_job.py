@@ -66,11 +66,27 @@ def test_every_step_is_a_playbook_on_the_inventory(playing, capfd):
     out = capfd.readouterr().out
     assert out.count("PLAY RECAP") == len(names)
     assert [line.split()[0] for line in out[out.index("step    ") :].splitlines()[1:7]] == names
-    achieved, report, following, again = out.splitlines()[-4:]
-    assert achieved == "Trained on 2 nodes."
-    assert report.startswith(f"Report: {playing.inventory}/.reports/report.html")
-    assert f"-i {playing.inventory}" in following
-    assert "`make demo-down`" in again
+    assert out.endswith(
+        f"""
+Trained on 2 nodes.
+
+The report is one file, for any browser:
+  {playing.inventory}/.reports/report.html
+Next, or any other playbook on these hosts:
+  .venv/bin/ansible-playbook site.yml -i {playing.inventory} --check --diff
+Again:
+  make it
+Remove everything:
+  make demo-down
+"""
+    )
+
+
+def test_the_last_screen_fits_a_terminal_of_80_columns():
+    report = {"verdict": {"sentences": ["The nodes share the processors of one machine. " * 4]}}
+    lines = job.Job(paths.CHECKOUT / "inventories" / "lab", (), "make demo").achieved(report)
+    assert "  .venv/bin/ansible-playbook site.yml -i inventories/lab --check --diff" in lines
+    assert max(len(line) for line in lines if not line.endswith("report.html")) <= 80
 
 
 def test_one_host_trains_once():
