@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections import Counter
 
 import pytest
@@ -154,8 +155,12 @@ def sent(run):
 def test_the_last_screen_has_the_next_commands(run):
     screen = run.output.partition("No task failed on 2 of 2 nodes. Next:\n")[2].splitlines()
     inventory = f"-i {run.directory / 'inventory'}"
-    commands = [f"ansible-playbook allreduce.gpu.{playbook} {inventory}" for playbook in ("verify", "train", "report")]
-    assert [line.split(maxsplit=1)[1] for line in screen[:3]] == commands
+    commands = [line.split(maxsplit=2)[1:] for line in screen[:3]]
+    assert [rest for _program, rest in commands] == [
+        f"allreduce.gpu.{playbook} {inventory}" for playbook in ("verify", "train", "report")
+    ]
+    # A shell without the virtual environment finds no program without its path.
+    assert [program for program, _rest in commands if not shutil.which(program)] == []
     assert screen[3] == "  undo      <role>_state: absent in the inventory, then site again"
 
 
