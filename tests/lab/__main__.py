@@ -195,6 +195,7 @@ def _mirror(args):
 
 def _purge(_args):
     with _alone():
+        say("removing hosts, network, images, keys and reports (usually half a minute)")
         hosts.purge()
 
 

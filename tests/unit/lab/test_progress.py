@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from tests.lab import progress
+from tests.lab import __main__ as lab
+from tests.lab import hosts, leftovers, paths, progress
 from tests.lab.job import _shown
 
 EVERY = 0.2
@@ -65,3 +66,12 @@ def test_of_a_playbook_the_task_is_named(lines, monkeypatch):
     assert [line.partition(",")[0] for line in lines()] == [
         "site: allreduce.gpu.nvidia_driver : Install and hold the planned driver packages: goes on"
     ]
+
+
+def test_a_removal_says_what_it_does_before_it_begins(lines, monkeypatch, tmp_path):
+    said = []
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    monkeypatch.setattr(leftovers, "clear_when_orphaned", lambda: None)
+    monkeypatch.setattr(hosts, "purge", lambda: said.extend(lines()))
+    lab._purge(None)
+    assert said == ["removing hosts, network, images, keys and reports (usually half a minute)"]
