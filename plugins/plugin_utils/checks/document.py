@@ -247,7 +247,7 @@ def summary_lines(document: Mapping) -> list[str]:
 
 
 def _told(entry: Check) -> list[str]:
-    """Return what a check that did not pass measured and expected, and below it why, and what to do."""
+    """Return the lines about a check that did not pass: measured and expected value, below them why, and what to do."""
     seen = "" if entry["status"] == "unknown" else f": {entry['measured']}; expected: {entry['expected']}"
     return [*_wrapped(f"{entry['status']}: {entry['name']}{seen}", "  "), *_wrapped(entry["reason"], "    ")]
 
