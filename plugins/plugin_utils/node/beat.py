@@ -10,7 +10,6 @@ import time
 from typing import Any
 
 from ansible import constants as C  # noqa: N812 (its usual name)
-from ansible.plugins.action.normal import ActionModule as Normal
 
 from ..progress.lines import status_lines
 from ..progress.running import Row
@@ -43,14 +42,3 @@ class Beat:
         while not self._end.wait(EVERY):
             row = Row(self._host, self._task.get_name(include_role_fqcn=False), time.monotonic() - self._began)
             show(self._display, status_lines([row], COLUMNS, 1))
-
-
-class Watched(Normal):
-    """Runs the module of its task on the node, as Ansible itself does, with a line every minute."""
-
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the result of the module."""
-        host = str((task_vars or {}).get("inventory_hostname", "the host"))
-        with Beat(self._display, host, self._task):
-            result: dict[str, Any] = super().run(tmp, task_vars)
-        return result

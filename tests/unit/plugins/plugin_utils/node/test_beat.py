@@ -5,12 +5,10 @@
 
 import re
 import time
-from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
 from ansible import constants
-from ansible.plugins.action.normal import ActionModule as Normal
 from ansible.utils.display import Display
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.node import beat
 
@@ -49,26 +47,3 @@ def test_a_failure_ends_the_lines(monkeypatch, capsys):
         raise OSError("gone")
     time.sleep(0.3)
     assert capsys.readouterr().out == ""
-
-
-# Modules that download, copy or unpack gigabytes.
-LONG = ("conda_env", "download", "environment_archive", "stage")
-
-
-@pytest.mark.parametrize("name", LONG)
-def test_a_module_that_runs_for_minutes_says_so(monkeypatch, capsys, name):
-    lines = []
-
-    def run(self, tmp=None, task_vars=None):
-        lines.extend(told(capsys, 1, 30))
-        return {"changed": True, "given": task_vars}
-
-    monkeypatch.setattr(beat, "EVERY", 0.1)
-    monkeypatch.setattr(constants, "CALLBACKS_ENABLED", [])
-    monkeypatch.setattr(Normal, "run", run)
-    plugin = import_module(f"ansible_collections.allreduce.gpu.plugins.action.{name}").ActionModule
-    action = plugin.__new__(plugin)
-    action._task, action._display = TASK, Display()
-    variables = {"inventory_hostname": "gpu-1"}
-    assert action.run(task_vars=variables) == {"changed": True, "given": variables}
-    assert re.fullmatch(r"gpu-1  \d+s  nvidia_driver : Install", lines[0])
