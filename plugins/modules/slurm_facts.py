@@ -33,7 +33,7 @@ options:
     type: str
     default: ''
   probe:
-    description: Also ask the controller what it says of the node, where role P(allreduce.gpu.slurm#role) has installed Slurm.
+    description: Also ask the controller what it says of the node, if one is named by C(slurm.conf) or by the options of C(slurmd).
     type: bool
     default: false
   job_user:
@@ -65,12 +65,13 @@ ansible_facts:
         - The node. C(version) is that of C(scontrol) or C(slurmd), null where neither is there.
         - C(places) are the processors of each package and NUMA node, in the order in which Slurm numbers cores.
         - C(capabilities) has the numbers of the device files of MIG instances.
-        - C(configured) says whether there is a C(slurm.conf), C(included) whether it or C(gres.conf) includes the role's file, and
-          C(lines) what those files say of this node, null where a file is not there.
+        - C(configured) says whether there is a C(slurm.conf), C(included) which lines of it, of C(gres.conf) and of what they include
+          include files of the role, C(named) which of its keys name the role's programs, and C(lines) what the role's files say of this
+          node, null where a file is not there.
         - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, C(programs) is a digest
           of the programs of Slurm's health checks, and C(confines) says whether the kernel gives cgroups what Slurm needs of them.
-        - C(asked) is what the controller answers about the node, null without O(probe); its C(job) is what a job of O(job_user) saw, null where
-          none was run.
+        - C(asked) is what the controller answers about the node, null without O(probe); its C(controller) is empty where none was found,
+          its C(answers) null where there is no C(sinfo), and its C(job) is what a job of O(job_user) saw, null where none was run.
       returned: success
       type: dict
       sample:
@@ -83,7 +84,8 @@ ansible_facts:
         memory_kib: 1056270116
         capabilities: {}
         configured: true
-        included: {allreduce_gres.conf: true, allreduce_nodes.conf: true}
+        included: {/etc/slurm/allreduce_gres.conf: ['/etc/slurm/gres.conf:1'], /etc/slurm/allreduce_nodes.conf: ['/etc/slurm/slurm.conf:17']}
+        named: {Prolog: '/etc/slurm/slurm.conf:21'}
         lines:
           allreduce_gres.conf: [AutoDetect=off Name=gpu Type=nvidia_a40 File=/dev/nvidia0 Cores=0-31 Links=-1]
           allreduce_nodes.conf: ['Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=978944 Gres=gpu:nvidia_a40:1']

@@ -63,6 +63,8 @@ ALLOWED = {
     "plugins/module_utils/packages/installed.py": "Release files, output of dpkg and rpm",
     "plugins/module_utils/settings/qos_plan.py:loadable": "rules for nft, which are ours",
     "plugins/module_utils/settings/slurm_accounting_text.py:minutes": "a time in a field of sacctmgr --parsable2",
+    "plugins/module_utils/settings/slurm.py:read_named": "lines of slurm.conf",
+    "plugins/module_utils/settings/slurm_conf.py": "slurm.conf, gres.conf and options of slurmd",
     "plugins/module_utils/settings/slurm_probe.py:run_job": "lines of slurm.conf, and what the job's own command prints",
     "plugins/module_utils/slurm/decision.py:is_ours": "the reason that Slurm keeps of a node, which has no code: whose it is",
     "plugins/module_utils/slurm/decision.py:is_answer_to": "the reason that slurmctld gives for an exit code",

@@ -12,24 +12,19 @@ import re
 
 from ..host import hostlist, processors
 from ..machine.program_digest import read_digest
-from ..machine.regular import IrregularError, read_regular
-from . import slurm_probe, tuning_record
+from . import slurm_conf, slurm_probe, tuning_record
 
 RECORD = "slurm"
 # What role slurm writes next to slurm.conf, and the file of the cluster's that has to include it.
 FILES = {"allreduce_gres.conf": "gres.conf", "allreduce_nodes.conf": "slurm.conf"}
-# Where slurmd keeps what a controller sends it (doc/html/configless_slurm.shtml); 22.05 and newer send included files, too.
-SENT = "/run/slurm/conf"
-# The cluster's configuration is nobody's of ours; a longer file is none.
-LONGEST = 4 * 1024 * 1024
 _LINE = re.compile(r"(?im)^[ \t]*NodeName=(\S+)[ \t]+(.*?)[ \t]*$")
-_INCLUDE = re.compile(r"(?im)^[ \t]*include[ \t]+(\S+)")
 _VERSION = re.compile(r"\b(\d{2}\.\d{2}(?:\.\d+)?)")
 # What role slurm installed, to be removed with it, and how each file that it writes begins.
 INSTALLED = "/var/lib/allreduce/slurm_installed.json"
 OURS = "# Written by role allreduce.gpu.slurm"
 # The programs that Slurm starts on a node, see module_utils/slurm, and the scripts that start them.
 PROGRAMS, SCRIPTS = "/opt/allreduce/lib/slurm", ("check", "prolog", "epilog")
+_NAMED = re.compile(r"(\w{1,40})[ \t]*=[ \t]*\"?%s/" % re.escape(PROGRAMS))
 # Controllers of cgroup v2 that Slurm's plugin needs (doc/html/cgroup_v2.shtml, Requirements).
 CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
 NEEDED = {"cpu", "cpuset", "memory"}
@@ -48,28 +43,52 @@ def read_slurm(tree, directory, name="", run=None, probe=False, submit=None):
     name = name or (tree.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
     lines = {file: _lines(tree, directory, file, name) for file in sorted(FILES)}
     job = (lambda: submit(name, lines["allreduce_nodes.conf"] or [])) if submit else None
+    record = tuning_record.load(tree, tuning_record.path_of(RECORD))
     return {
-        "recorded": tuning_record.load(tree, tuning_record.path_of(RECORD)) is not None,
+        "recorded": record is not None,
         "name": name,
         "version": read_version(run) if run else None,
         "places": processors.read(tree),
         "memory_kib": _memory(tree),
         "capabilities": read_capabilities(tree),
         "configured": tree.exists("%s/slurm.conf" % directory),
-        "included": {file: _includes(tree, directory, file) for file in sorted(FILES)},
+        "included": read_included(tree, directory, (record or {}).get("files", ())),
+        "named": read_named(tree, directory),
         "lines": lines,
         "foreign": is_foreign(tree, directory),
         "installed": read_installed(tree),
         "programs": read_digest(tree, PROGRAMS, SCRIPTS),
         "confines": set((tree.text(CONTROLLERS) or "").split()) >= NEEDED,
-        "asked": slurm_probe.ask(tree, name, run, submit=job) if probe and run else None,
+        "asked": slurm_probe.ask(tree, name, run, directory, submit=job) if probe and run else None,
     }
 
 
 def is_foreign(tree, directory):
     """Return True if there is a slurm.conf that the role did not write."""
     path = "%s/slurm.conf" % directory
-    return tree.exists(path) and not (_content(tree, path) or "").startswith(OURS)
+    return tree.exists(path) and not (slurm_conf.text(tree, path) or "").startswith(OURS)
+
+
+def read_included(tree, directory, written):
+    """Return {our file: places of the lines that include it}, of those next to slurm.conf and those that were written elsewhere before."""
+    ours = {"%s/%s" % (directory.rstrip("/"), file) for file in FILES} | set(written)
+    found = {}
+    for place in sorted({path.rpartition("/")[0] for path in ours}):
+        for parent in sorted(set(FILES.values())):
+            for line in slurm_conf.lines(tree, "%s/%s" % (place, parent)):
+                path = slurm_conf.target(line, place)
+                if path in ours:
+                    found.setdefault(path, []).append("%s:%d" % (line.file, line.number))
+    return found
+
+
+def read_named(tree, directory):
+    """Return {key of slurm.conf that names one of our programs: place of its line}, as slurmd reads it; nothing where slurm.conf is ours."""
+    place = slurm_probe.place(tree, directory)
+    if not is_foreign(tree, place):
+        return {}
+    matches = [(_NAMED.match(line.text), line) for line in slurm_conf.lines(tree, "%s/slurm.conf" % place)]
+    return {match.group(1): "%s:%d" % (line.file, line.number) for match, line in matches if match}
 
 
 def read_installed(tree):
@@ -104,23 +123,7 @@ def _memory(tree):
     return int(found.group(1)) if found else None
 
 
-def _includes(tree, directory, file):
-    """Return True if the cluster's file includes ours; a name without a directory is one next to slurm.conf."""
-    named = _INCLUDE.findall(_content(tree, "%s/%s" % (directory, FILES[file])) or "")
-    return any(one in (file, "%s/%s" % (directory.rstrip("/"), file)) for one in named)
-
-
 def _lines(tree, directory, file, name):
     """Return the lines of the file about this node, without its name; None where there is no such file for Slurm to read."""
-    place = SENT if tree.is_directory(SENT) else directory
-    content = _content(tree, "%s/%s" % (place, file))
+    content = slurm_conf.text(tree, "%s/%s" % (slurm_probe.place(tree, directory), file))
     return None if content is None else [rest for hosts, rest in _LINE.findall(content) if hostlist.has(hosts, name)]
-
-
-def _content(tree, path):
-    """Return the text of a regular file; None of anything else."""
-    try:
-        content = read_regular(tree.path(tree.resolve(path)), LONGEST, follow=True)
-    except (EnvironmentError, IrregularError):
-        return None
-    return content.decode("utf-8", "replace")

@@ -14,10 +14,13 @@ __metaclass__ = type
 import re
 import socket
 
+from . import slurm_conf
+
 # Drop-ins that role slurm writes; that of slurmd names the controller.
 DROP_IN = "/etc/systemd/system/%s.service.d/allreduce.conf"
 UNIT = DROP_IN % "slurmd"
-_CONTROLLER = re.compile(r"--conf-server=(?:\[([^\]\s]+)\]|([^\s:]+)):(\d{1,5})\b")
+# Where slurmd keeps what a controller sends it (doc/html/configless_slurm.shtml); 22.05 and newer send included files, too.
+SENT = "/run/slurm/conf"
 # Of slurmdbd, which runs next to slurmctld (slurmdbd.conf(5)).
 ACCOUNTING_PORT = 6819
 SECONDS = 3
@@ -30,21 +33,42 @@ _SEEN = "echo seen=$CUDA_VISIBLE_DEVICES"
 _GRES = re.compile(r"\bgpu:(?:[^:,\s]+:)?(\d+)")
 
 
-def ask(tree, name, run, reaches=None, submit=None):
-    """Return the controller's answer about the node; its address is empty where the role has set up no slurmd.
+def place(tree, directory):
+    """Return where slurmd reads its configuration. directory: of slurm.conf, where no controller sends it."""
+    return SENT if tree.is_directory(SENT) else directory
+
+
+def find(tree, run, directory):
+    """Return (address, port) of the cluster's controllers, whoever runs them: of our drop-in, else as slurmd finds them."""
+    return (
+        slurm_conf.servers(tree.text(UNIT) or "")
+        or slurm_conf.controllers(slurm_conf.lines(tree, SENT + "/slurm.conf"))
+        or slurm_conf.servers(slurm_conf.options(tree, run))
+        or slurm_conf.controllers(slurm_conf.lines(tree, directory + "/slurm.conf"))
+    )
+
+
+def ask(tree, name, run, directory="/etc/slurm", reaches=None, submit=None):
+    """Return the controller's answer about the node; its address is empty where none is named anywhere.
 
     reaches: (address, port) -> bool; submit: () -> what run_job returns, called where the node is idle, so that no job of others waits
     """
-    found = _CONTROLLER.search(tree.text(UNIT) or "")
-    reaches, address = reaches or is_reachable, (found.group(1) or found.group(2)) if found else ""
-    reachable = bool(found) and reaches(address, int(found.group(3)))
-    said = run(["timeout", "20", "sinfo", "--noheader", "--nodes=%s" % name, "--format=%T|%E"]) if reachable else None
+    reaches, found = reaches or is_reachable, find(tree, run, directory)
+    answering = [one for one in found if reaches(*one)][:1]
+    address = (answering or found or [("", 0)])[0][0]
+    said = (
+        run(["timeout", "20", "sinfo", "--all", "--noheader", "--nodes=%s" % name, "--format=%T|%E"])
+        if answering
+        else None
+    )
     state, reason = parse_node(said or "")
+    asks = said is not None or not answering or run(["sh", "-c", "command -v sinfo"]) is not None
     return {
         "controller": address,
-        "reachable": reachable,
-        "accounting": bool(found) and reaches(address, ACCOUNTING_PORT),
-        "answers": said is not None,
+        "reachable": bool(answering),
+        # That of somebody else's cluster may be anywhere.
+        "accounting": tree.exists(UNIT) and bool(found) and reaches(address, ACCOUNTING_PORT),
+        "answers": said is not None if asks else None,
         "state": state,
         "reason": reason,
         "job": submit() if submit and state == "idle" else None,

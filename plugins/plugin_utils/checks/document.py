@@ -33,7 +33,7 @@ from ..subjects.pcie.answer import pairs as pcie_pairs
 from ..subjects.rdma.answer import adapters as rdma_adapters
 from ..subjects.sentences import describe as problem_sentence
 from ..subjects.subject import Node, Subject
-from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux, storage
+from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux, slurm, storage
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks, unfit_node_checks
 from .plan import gpu_compute, runs_without_gpus
@@ -202,6 +202,7 @@ def _checks(name: str, variables: Mapping, compared: list[Comparison], judged: M
         *on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)),
         *on_node(name, selinux.checks(stack, state, variables, probe or {})),
         *on_node(name, fapolicyd.checks(state)),
+        *on_node(name, slurm.checks(variables, facts.get("gpu_slurm"))),
         *on_node(name, storage.checks(variables.get("__verify_storage_mounts") or (), probe)),
         *path_checks(name, variables),
     ]

@@ -37,6 +37,7 @@ ADVICE = {
     Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
     Remedy.RECONFIGURE: "{site}, and 'scontrol reconfigure'; docs/slurm.md says which lines include the files",
     Remedy.RESUME: "see to the reason, then 'scontrol update NodeName=... State=RESUME'; docs/slurm.md says more",
+    Remedy.OTHERS: "those who run that cluster have to see to it",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -52,6 +52,7 @@ class Remedy(str, Enum):
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
     RECONFIGURE = "reconfigure"  # the role that writes the file, and a person who has Slurm read it again
     RESUME = "resume"  # a person: who took the node out of service knows when it may come back
+    OTHERS = "others"  # a person: those who run what the node is a part of
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

@@ -29,12 +29,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Asked:
-    """The controller's answer about a node. reachable: its port; answers: whether it takes the node for one of its cluster."""
+    """The controller's answer about a node. reachable: its port; answers: whether it takes the node for one of its cluster, None where the
+    node has no program to ask with.
+    """
 
     controller: str = ""
     reachable: bool = False
     accounting: bool = False
-    answers: bool = False
+    answers: bool | None = False
     state: str = ""
     reason: str = ""
     job: Job | None = None
@@ -44,6 +46,7 @@ class Asked:
 class SlurmNode:
     """The whole fact. capabilities: numbers of the device files of MIG instances; lines: of our files about this node.
 
+    included: our files that the cluster's configuration includes, with the places of those lines; named: its keys that name our programs.
     foreign: slurm.conf is not ours; installed: packages that the role installed; programs: digest of those of Slurm's health checks;
     confines: cgroups have what Slurm needs.
     """
@@ -55,7 +58,8 @@ class SlurmNode:
     memory_kib: int | None = None
     capabilities: dict[str, int] = field(default_factory=dict)
     configured: bool = False
-    included: dict[str, bool] = field(default_factory=dict)
+    included: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
     lines: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     foreign: bool = False
     installed: tuple[str, ...] = ()

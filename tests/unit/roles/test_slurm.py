@@ -13,13 +13,16 @@ from tests.support.local_play import run_roles
 from tests.support.slurm import measured
 
 BOTH = ("gpu_nodes", "controllers")
+INCLUDES = "Include allreduce_nodes.conf\n"
 
 
-def play(place, groups=BOTH, recorded=False, configured=True, records=(), services=None, driven=True, **variables):
+def play(
+    place, groups=BOTH, recorded=False, configured=True, records=(), services=None, driven=True, conf=INCLUDES, **variables,
+):  # fmt: skip
     """Run the role on a machine with the GPUs of a simulated one; its slurm.conf is in the directory etc of PLACE."""
-    (place / "etc").mkdir()
+    (place / "etc").mkdir(exist_ok=True)
     if configured:
-        (place / "etc" / "slurm.conf").write_text("Include allreduce_nodes.conf\n", "utf-8")
+        (place / "etc" / "slurm.conf").write_text(conf, "utf-8")
     facts = {
         "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}},
         "gpu_node": copy.deepcopy(measured("rtx-3090")["gpu_node"]),
@@ -48,9 +51,27 @@ def test_off_costs_nothing(tmp_path, groups):
 
 
 def test_what_was_written_and_is_off_is_restored(tmp_path):
-    run = play(tmp_path, recorded=True)
+    run = play(tmp_path, recorded=True, conf="")
     assert run.status == 0, run.output
-    assert modules(run) == ["tuning"]
+    assert modules(run) == ["slurm_facts", "tuning"]
+
+
+def test_what_the_cluster_includes_is_not_removed(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "gres.conf").write_text("\nInclude allreduce_gres.conf\n", "utf-8")
+    run = play(tmp_path, recorded=True)
+    assert run.status != 0
+    assert modules(run) == ["slurm_facts"]
+    lines = f"Include allreduce_gres.conf in {tmp_path}/etc/gres.conf:2, Include allreduce_nodes.conf in {tmp_path}/etc/slurm.conf:1"
+    assert f"without the files of the role that are to go: {lines}; put node lines" in run.output
+
+
+def test_programs_that_slurm_starts_are_not_removed(tmp_path):
+    (tmp_path / "etc").mkdir()
+    run = play(tmp_path, ["gpu_nodes"], records=["slurm_programs"], conf="Prolog=/opt/allreduce/lib/slurm/prolog\n")
+    assert run.status != 0
+    assert modules(run) == ["slurm_facts"]
+    assert f"are to go: Prolog in {tmp_path}/etc/slurm.conf:1; remove these lines" in run.output
 
 
 @pytest.mark.parametrize(("driven", "asked"), [(True, ["slurm_facts"]), (False, ["gpu_facts", "slurm_facts"])])
@@ -73,8 +94,7 @@ def test_a_node_whose_health_is_watched_gets_the_programs(tmp_path):
 def test_the_programs_go_with_the_health(tmp_path, state):
     run = play(tmp_path, ["gpu_nodes"], records=["slurm_programs"], slurm_state=state)
     assert run.status == 0, run.output
-    asked = [] if state == "absent" else ["slurm_facts"]
-    assert [one for one in modules(run) if one != "node_state"] == [*asked, "file", "config_files"]
+    assert [one for one in modules(run) if one != "node_state"] == ["slurm_facts", "file", "config_files"]
 
 
 def test_a_controller_shows_what_it_would_write(tmp_path):

@@ -87,11 +87,10 @@ def comparisons(node: Node) -> list[Comparison]:
     said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
     if health.is_expected(node):
         said += health.compare(measured)
-    if state == EXTERNAL:
-        return said
     wants_job = boolean(node.variables.get(WANTS_JOB) or False, strict=False)
-    asked = compare_asked(measured.asked, len(found.devices), wants_job)
-    return [*said, *compare_services(ON_NODE, node.state.get("services") or {}), *asked]
+    asked = compare_asked(measured.asked, len(found.devices), wants_job, state == PRESENT)
+    services = compare_services(ON_NODE, node.state.get("services") or {}) if state == PRESENT else []
+    return [*said, *services, *asked]
 
 
 def misfits(node: Node) -> Iterator[Problem]:

@@ -52,44 +52,45 @@ def _service(name: str, found: Mapping[str, Any]) -> Comparison:
     return compared(COMPONENT, name, "enabled and active", words, agrees, Remedy.APPLY, "service")
 
 
-def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False) -> list[Comparison]:
+def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False, ours: bool = True) -> list[Comparison]:
     """Return comparisons of what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
 
-    asked: None where it was not asked, which verification does; gpus: of the node; wants_job: whether a job was to be run.
+    asked: None where it was not asked, which verification does; gpus: of the node; wants_job: whether a job was to be run; ours: whether the
+    role installed the cluster. One of others may have its accounting anywhere, and no run of site mends it.
     """
-    if asked is None:
+    if asked is None or not (ours or asked.controller):
         return []
-    found = [
-        _port("slurmctld", asked.controller, asked.reachable),
-        _port("slurmdbd", asked.controller, asked.accounting),
-    ]
-    if not asked.reachable:
+    site = Remedy.APPLY if ours else Remedy.OTHERS
+    found = [_port("slurmctld", asked.controller, asked.reachable, site)]
+    if ours:
+        found.append(_port("slurmdbd", asked.controller, asked.accounting, site))
+    if not asked.reachable or asked.answers is None:
         return found
     trusted = (
         "takes this node" if asked.answers else "refuses this node: its key of munge, or its clock, is another one"
     )
-    found.append(compared(COMPONENT, "slurmctld", "takes this node", trusted, asked.answers, Remedy.APPLY, "trust"))
+    found.append(compared(COMPONENT, "slurmctld", "takes this node", trusted, asked.answers, site, "trust"))
     if asked.answers:
         seen = asked.state or "not of the cluster"
         words = seen if asked.state in AVAILABLE else f"{seen} ({clean(asked.reason) or 'without a reason'})"
         found.append(compared(COMPONENT, "node", "available", words, asked.state in AVAILABLE, Remedy.RESUME, "state"))
     if wants_job:
-        found.append(_job(asked.job, gpus))
+        found.append(_job(asked.job, gpus, Remedy.APPLY if ours else Remedy.RECONFIGURE))
     return found
 
 
-def _job(job: Job | None, gpus: int) -> Comparison:
+def _job(job: Job | None, gpus: int, remedy: Remedy) -> Comparison:
     """Return comparisons of what a job saw. None was run where the node is not idle: that is another check's, or other jobs run there."""
     desired = f"a job that sees {gpus} GPU{'s' * (gpus != 1)}"
     if job is None:
         return compared(COMPONENT, "job", desired, None, None, Remedy.MEASURE, "job")
     seen = f"a job did not run: {clean(job.reason)}" if job.seen is None else f"a job sees {job.seen}"
-    return compared(COMPONENT, "job", desired, seen, job.seen == gpus, Remedy.APPLY, "job")
+    return compared(COMPONENT, "job", desired, seen, job.seen == gpus, remedy, "job")
 
 
-def _port(service: str, address: str, answers: bool) -> Comparison:
+def _port(service: str, address: str, answers: bool, remedy: Remedy) -> Comparison:
     seen = "answers" if answers else f"does not answer at {address or 'any address'}"
-    return compared(COMPONENT, service, "answers", seen, answers, Remedy.APPLY, "controller")
+    return compared(COMPONENT, service, "answers", seen, answers, remedy, "controller")
 
 
 def compare_refused(sentence: str) -> list[Comparison]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,15 @@ from ...documents.parsing import parse
 from ...documents.slurm import SlurmNode
 from ...problems.problem import Problem, ProblemError
 from ..subject import Decision, Node
-from . import lines, versions
+from . import health, lines, versions
 from .model import SlurmModel, model
 from .request import CONTROLLERS, NODES, PRESENT, Request, problems, request, state_of
 
 NOT_INCLUDED = "{host} does not use {file} yet: add the line 'Include {file}' to {directory}/{parent}."
+NOT_NAMED = (
+    "Slurm of {host} does not start the programs of the role for the health of {nodes} yet: docs/slurm.md has the lines for "
+    "{directory}/slurm.conf."
+)
 NOT_SENT = (
     "Slurm {version} does not send included files to nodes that have no slurm.conf of their own; give them {gres} and {nodes} as you "
     "give them slurm.conf."
@@ -50,7 +54,25 @@ def decide_files(node: Node) -> Decision:
         return Decision(problems=tuple(refused))
     contents = lines.files((models[name], requests[name].autodetect) for name in models)
     files = [{"path": f"{wanted.directory}/{file}", "content": text, "mode": "0644"} for file, text in contents.items()]
-    return Decision({"files": files}, notes=tuple(_notes(node.name, wanted, measured, version)))
+    left = in_use(node.name, measured, keeps=[str(one["path"]) for one in files])
+    if left:
+        return Decision(problems=tuple(left))
+    watched = [name for name in models if health.is_asked(node.known[name])]
+    return Decision({"files": files}, notes=tuple(_notes(node.name, wanted, measured, version, watched)))
+
+
+def in_use(host: str, measured: SlurmNode, keeps: Sequence[str] = ()) -> list[Problem]:
+    """Return the problem with files of ours that go while the cluster's configuration includes them: Slurm would not start again.
+
+    keeps: paths of those that stay.
+    """
+    lines_left = [
+        f"Include {path.rpartition('/')[2]} in {place}"
+        for path, places in sorted(measured.included.items())
+        for place in places
+        if path not in keeps
+    ]
+    return [Problem("slurm_in_use", host, {"lines": lines_left})] if lines_left else []
 
 
 def unfit(version: str, requests: Mapping[str, Request], models: Mapping[str, SlurmModel]) -> list[Problem]:
@@ -128,10 +150,12 @@ def _is_split(version: str, wanted: Request, node: SlurmModel) -> bool:
     return wanted.autodetect == "nvml" and node.splits and versions.can(version, "whole_sockets")
 
 
-def _notes(host: str, wanted: Request, measured: SlurmNode, version: str) -> Iterator[str]:
+def _notes(host: str, wanted: Request, measured: SlurmNode, version: str, watched: Sequence[str]) -> Iterator[str]:
     """Yield notes on the work that is left to those who run the cluster."""
     for file, parent in FILES.items():
-        if not measured.included.get(file):
+        if not measured.included.get(f"{wanted.directory}/{file}"):
             yield NOT_INCLUDED.format(host=host, file=file, directory=wanted.directory, parent=parent)
     if not versions.can(version, "sent_includes"):
         yield NOT_SENT.format(version=version, gres=lines.GRES, nodes=lines.NODES)
+    if watched and not measured.named:
+        yield NOT_NAMED.format(host=host, nodes=", ".join(watched), directory=wanted.directory)

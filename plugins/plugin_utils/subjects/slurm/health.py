@@ -56,10 +56,13 @@ def is_asked(variables: Mapping[str, Any]) -> bool:
 
 
 def is_expected(node: Node) -> bool:
-    """Return True if a node has the programs: all nodes of a cluster have them where one of them asks, since slurm.conf is one for all."""
+    """Return True if a node has the programs: all nodes of a cluster have them where one of them asks, since slurm.conf is one for all; and
+    where a cluster of others names them.
+    """
     state, known = state_of(node.variables), node.known
     others = [name for name in node.groups.get(NODES) or () if name in known and state_of(known[name]) == state]
-    return is_asked(node.variables) or (state == PRESENT and any(is_asked(known[name]) for name in others))
+    named = state == EXTERNAL and bool((node.facts.get("gpu_slurm") or {}).get("named"))
+    return is_asked(node.variables) or named or (state == PRESENT and any(is_asked(known[name]) for name in others))
 
 
 def files(name: str) -> list[dict[str, str]]:

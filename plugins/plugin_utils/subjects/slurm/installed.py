@@ -20,7 +20,7 @@ from ..subject import Node
 from . import cluster as configuration
 from . import health, limits, switches
 from .cluster import DIRECTORY, Cluster
-from .decide import models_of, unfit
+from .decide import in_use, models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
 from .request import CONTROLLERS, PRESENT, is_node_name, misfits, problems, request, state_of
 
@@ -186,7 +186,7 @@ def _service(name: str) -> dict[str, str]:
 
 
 def removed(node: Node) -> dict[str, Any]:
-    """Return the parts that go with the role: services, packages that it brought, and files, last the record.
+    """Return the parts that go with the role: services, packages that it brought, and files, last the record; or ``problems`` with that.
 
     The accounting database, and with it the queue, stay unless the user says otherwise.
     """
@@ -208,25 +208,35 @@ def removed(node: Node) -> dict[str, Any]:
         "packages": [name for name in packages if name in there],
         "files": [{**NAMES, "block": ""}, *({"path": path, "state": "absent"} for path in files)],
         "record": [{"path": INSTALLED, "state": "absent"}],
+        # Files of a cluster of others, in their configuration; one of ours goes as a whole.
+        "problems": in_use(node.name, measured) if node.has_record("slurm") else [],
         "drops": request(node.variables).delete_accounting and "mariadb-server" in there,
     }
 
 
 def programs(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the files of the programs that Slurm starts on a node for its health, and whether there were any that are to go.
+    """Return the files of the programs that Slurm starts on a node for its health, and whether there were any that are to go; or ``problems``
+    with that, as long as Slurm starts them.
 
     cluster: what shared returned. A node that is refused keeps what it has.
     """
+    measured = parse(SlurmNode, node.facts.get("gpu_slurm") or {}, "gpu_slurm")
     if state_of(node.variables) == PRESENT:
         found = answer(node, cluster)["problems"]
         is_asked = not found and bool(cluster["checked"])
     else:
         found = list(problems(node.variables))
-        is_asked = not found and health.is_asked(node.variables)
-    name = (node.facts.get("gpu_slurm") or {}).get("name", "")
-    if is_asked and is_node_name(name):
-        return {"files": health.files(name), "goes": False}
-    return {"files": [], "goes": not found and node.has_record(health.RECORD)}
+        is_asked = not found and health.is_expected(node)
+    if is_asked and is_node_name(measured.name):
+        return {"files": health.files(measured.name), "goes": False, "problems": []}
+    runs = ((node.state.get("services") or {}).get("slurmd") or {}).get("active") is not False
+    named = [f"{key} in {place}" for key, place in sorted(measured.named.items())] if runs else []
+    problem = Problem("slurm_programs_in_use", node.name, {"lines": named})
+    return {
+        "files": [],
+        "goes": not found and node.has_record(health.RECORD),
+        "problems": [problem] if named else [],
+    }
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:

@@ -30,6 +30,14 @@ SENTENCES = {
         "{subject} has no {directory}/slurm.conf",
         "set slurm_directory to where that file is, or take the host out of group controllers",
     ),
+    "slurm_in_use": Sentence(
+        "slurmctld and slurmd of {subject} do not start again without the files of the role that are to go: {lines}",
+        "put node lines of your own in the place of these, as docs/slurm.md says, and run this again",
+    ),
+    "slurm_programs_in_use": Sentence(
+        "Slurm drains {subject} without the programs of the role that are to go: {lines}",
+        "remove these lines on the controllers and run 'scontrol reconfigure' there, or stop slurmd of that node",
+    ),
     "slurm_cannot": Sentence(
         "Slurm {subject} does not have {meaning}, which came with {since}",
         "update Slurm, or do not ask for it",

@@ -28,7 +28,7 @@ def test_a_node_without_slurm(tmp_path):
     assert (fact["name"], fact["version"], fact["memory_kib"]) == ("gpu-2", None, 1056270116)
     assert (fact["recorded"], fact["configured"]) == (False, False)
     assert fact["lines"] == {"allreduce_gres.conf": None, "allreduce_nodes.conf": None}
-    assert fact["included"] == {"allreduce_gres.conf": False, "allreduce_nodes.conf": False}
+    assert (fact["included"], fact["named"]) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,39 @@ def test_what_a_controller_sent_is_what_slurmd_reads(tmp_path):
 )
 def test_what_the_clusters_file_includes(tmp_path, line, included):
     fact = read(tmp_path, {"/etc/slurm/slurm.conf": "ClusterName=a\n" + line + "\n"})
-    assert fact["included"]["allreduce_nodes.conf"] is included
+    assert fact["included"] == ({"/etc/slurm/allreduce_nodes.conf": ["/etc/slurm/slurm.conf:2"]} if included else {})
     assert fact["configured"]
+
+
+def test_included_files_are_followed_and_files_that_were_written_elsewhere_looked_for(tmp_path):
+    record = '{"format": 1, "boot": null, "files": {"/opt/slurm/allreduce_gres.conf": null}, "values": {}}'
+    files = {
+        "/etc/slurm/slurm.conf": "Include more.conf\nInclude slurm.conf\n",
+        "/etc/slurm/more.conf": "\nInclude more.conf\ninclude allreduce_nodes.conf # ours\n",
+        "/opt/slurm/gres.conf": "Include allreduce_gres.conf\n", "/var/lib/allreduce/slurm.json": record,
+    }  # fmt: skip
+    assert read(tmp_path, files)["included"] == {
+        "/etc/slurm/allreduce_nodes.conf": ["/etc/slurm/more.conf:3"],
+        "/opt/slurm/allreduce_gres.conf": ["/opt/slurm/gres.conf:1"],
+    }
+
+
+NAMED = "\n#Epilog=/opt/allreduce/lib/slurm/epilog\nProlog = /opt/allreduce/lib/slurm/prolog\nTaskProlog=/opt/other\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"/etc/slurm/slurm.conf": NAMED}, "/etc/slurm/slurm.conf:3"),
+        ({"/etc/slurm/slurm.conf": "", "/run/slurm/conf/slurm.conf": NAMED}, "/run/slurm/conf/slurm.conf:3"),
+        ({"/etc/slurm/slurm.conf": "Include /srv/a.conf", "/srv/a.conf": NAMED}, "/srv/a.conf:3"),
+        ({"/etc/slurm/slurm.conf": NAMED, "/run/slurm/conf/slurm.conf": ""}, None),
+        ({"/etc/slurm/slurm.conf": slurm.OURS + NAMED}, None),
+    ],
+    ids=["a file of its own", "sent", "included", "left over", "ours"],
+)
+def test_which_keys_name_our_programs(tmp_path, files, place):
+    assert read(tmp_path, files)["named"] == ({"Prolog": place} if place else {})
 
 
 def test_a_name_that_is_given(tmp_path):

@@ -8,6 +8,7 @@ import socket
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import slurm_probe
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 
 def node(tmp_path, address="10.0.0.1"):
@@ -25,7 +26,9 @@ def test_a_controller_that_answers(tmp_path, written, address):
         asked.append(arguments)
         return "idle|none\n"
 
-    found = slurm_probe.ask(node(tmp_path, written), "gpu-1", run, lambda host, port: (host, port) == (address, 6817))
+    found = slurm_probe.ask(
+        node(tmp_path, written), "gpu-1", run, reaches=lambda host, port: (host, port) == (address, 6817)
+    )
     assert found == {
         "controller": address, "reachable": True, "accounting": False, "answers": True, "state": "idle", "reason": "none",
         "job": None,
@@ -36,8 +39,9 @@ def test_a_controller_that_answers(tmp_path, written, address):
 @pytest.mark.parametrize(("state", "runs"), [("idle", True), ("mixed", False), ("drained", False), ("", False)])
 def test_a_job_is_run_on_an_idle_node_only(tmp_path, state, runs):
     found = slurm_probe.ask(
-        node(tmp_path), "gpu-1", lambda arguments: f"{state}|none\n", lambda *where: True, lambda: {"seen": 4}
-    )
+        node(tmp_path), "gpu-1", lambda arguments: f"{state}|none\n",
+        reaches=lambda *where: True, submit=lambda: {"seen": 4},
+    )  # fmt: skip
     assert found["job"] == ({"seen": 4} if runs else None)
 
 
@@ -76,18 +80,92 @@ def test_a_node_without_gpus_is_asked_for_none():
 
 
 def test_a_controller_that_is_down_is_not_waited_for(tmp_path):
-    found = slurm_probe.ask(node(tmp_path), "gpu-1", lambda arguments: pytest.fail("asked"), lambda host, port: False)
+    found = slurm_probe.ask(
+        node(tmp_path), "gpu-1", lambda arguments: pytest.fail("asked"), reaches=lambda host, port: False
+    )
     assert not found["reachable"] and not found["answers"]
 
 
 def test_a_controller_that_refuses_the_node(tmp_path):
-    found = slurm_probe.ask(node(tmp_path), "gpu-1", lambda arguments: None, lambda host, port: True)
-    assert found["reachable"] and not found["answers"] and found["state"] == ""
+    found = slurm_probe.ask(
+        node(tmp_path),
+        "gpu-1",
+        lambda words: "/usr/bin/sinfo" if words[0] == "sh" else None,
+        reaches=lambda *where: True,
+    )
+    assert found["reachable"] and found["answers"] is False and found["state"] == ""
+
+
+def test_a_node_that_has_no_program_to_ask_with(tmp_path):
+    found = slurm_probe.ask(node(tmp_path), "gpu-1", lambda arguments: None, reaches=lambda host, port: True)
+    assert found["reachable"] and found["answers"] is None
 
 
 def test_a_node_without_a_controller(tmp_path):
-    found = slurm_probe.ask(FileTree(str(tmp_path)), "gpu-1", lambda arguments: pytest.fail("asked"))
+    found = slurm_probe.ask(
+        FileTree(str(tmp_path)), "gpu-1", lambda arguments: None, reaches=lambda *where: pytest.fail("tried")
+    )
     assert found["controller"] == "" and not found["reachable"]
+
+
+SHOWN = """ExecStart={ path=/usr/sbin/slurmd ; argv[]=/usr/sbin/slurmd -D %s ; ignore_errors=no ; pid=0 ; code=(null) ; status=0/0 }
+Environment=TMPDIR=/tmp
+EnvironmentFiles=/etc/default/slurmd (ignore_errors=yes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "expected"),
+    [
+        ({}, "--conf-server ctl", [("ctl", 6817)]),
+        ({}, "--conf-server=ctl:7000,[fd00::2],10.0.0.3:7", [("ctl", 7000), ("fd00::2", 6817), ("10.0.0.3", 7)]),
+        ({"/etc/default/slurmd": "SLURMD_OPTIONS='--conf-server ctl:7000 -v'\n"}, "$SLURMD_OPTIONS", [("ctl", 7000)]),
+        ({"/etc/default/slurmd": "SLURMD_OPTIONS=\n"}, "$SLURMD_OPTIONS", []),
+        (
+            {"/etc/slurm/slurm.conf": "ClusterName=a\nSlurmctldHost=one\nslurmctldhost = two(10.0.0.2)\n"},
+            "",
+            [("one", 6817), ("10.0.0.2", 6817)],
+        ),
+        (
+            {"/etc/slurm/slurm.conf": "#SlurmctldHost=none\nSlurmctldHost=one\nSlurmctldPort=7000-7001\n"},
+            "",
+            [("one", 7000)],
+        ),
+        ({"/etc/slurm/slurm.conf": "Include a.conf", "/etc/slurm/a.conf": "SlurmctldHost=one"}, "", [("one", 6817)]),
+        ({"/etc/slurm/slurm.conf": "SlurmctldHost=old"}, "--conf-server ctl", [("ctl", 6817)]),
+        (
+            {"/run/slurm/conf/slurm.conf": "SlurmctldHost=sent\nSlurmctldPort=7000"},
+            "--conf-server ctl",
+            [("sent", 7000)],
+        ),
+    ],
+    ids=[
+        "a unit",
+        "several",
+        "a file of options",
+        "no options",
+        "slurm.conf",
+        "a port",
+        "included",
+        "options first",
+        "sent",
+    ],
+)
+def test_the_controller_of_a_cluster_of_others(tmp_path, files, options, expected):
+    assert slurm_probe.find(tree(tmp_path, files), lambda words: SHOWN % options, "/etc/slurm") == expected
+
+
+def test_the_one_of_several_that_answers_is_named(tmp_path):
+    files = {"/etc/slurm/slurm.conf": "SlurmctldHost=one\nSlurmctldHost=two\n"}
+    found = slurm_probe.ask(
+        tree(tmp_path, files), "gpu-1", lambda words: "idle|none", reaches=lambda host, port: host == "two"
+    )
+    assert (found["controller"], found["reachable"], found["accounting"], found["state"]) == (
+        "two",
+        True,
+        False,
+        "idle",
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@
 import copy
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.slurm import checks as slurm_checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import installed, lines, versions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
@@ -22,10 +23,14 @@ CONTROLLER = {
     "name": "ctl",
     "version": "24.11.5",
     "configured": True,
-    "included": {lines.GRES: True, lines.NODES: True},
+    "included": {
+        "/etc/slurm/allreduce_gres.conf": ["/etc/slurm/gres.conf:1"],
+        "/etc/slurm/allreduce_nodes.conf": ["/etc/slurm/slurm.conf:9"],
+    },
     "lines": {lines.GRES: None, lines.NODES: None},
 }
 EXTERNAL = {"slurm_state": "external"}
+WATCHED = {"health_state": "present"}
 
 
 def changed(machine, **what):
@@ -211,11 +216,46 @@ def test_included_files_are_not_sent_by_every_version(version, told):
 
 
 def test_what_does_not_include_the_files_yet_is_told():
-    found = decide(cluster(), included={lines.GRES: False, lines.NODES: True})
+    found = decide(cluster(), included={f"/etc/slurm/{lines.NODES}": ["/etc/slurm/slurm.conf:9"]})
     assert found["notes"] == [
         "ctl does not use allreduce_gres.conf yet: add the line 'Include allreduce_gres.conf' to /etc/slurm/gres.conf."
     ]
     assert found["plan"] is not None
+
+
+@pytest.mark.parametrize(
+    ("health", "named", "is_told"),
+    [({}, {}, False), (WATCHED, {}, True), (WATCHED, {"Prolog": "/etc/slurm/slurm.conf:3"}, False)],
+)
+def test_where_health_programs_are_not_named_yet_is_told(health, named, is_told):
+    hostvars = cluster()
+    hostvars["gpu-2"].update(health)
+    assert (
+        decide(hostvars, named=named)["notes"]
+        == [
+            "Slurm of ctl does not start the programs of the role for the health of gpu-2 yet: docs/slurm.md has the lines for "
+            "/etc/slurm/slurm.conf."
+        ]
+        * is_told
+    )
+
+
+def test_files_in_use_do_not_go_with_another_directory():
+    found = decide(cluster(slurm_directory="/opt/slurm"))
+    assert (found["plan"], found["problems"]) == (None, [
+        "slurmctld and slurmd of ctl do not start again without the files of the role that are to go: Include allreduce_gres.conf in "
+        "/etc/slurm/gres.conf:1, Include allreduce_nodes.conf in /etc/slurm/slurm.conf:9; put node lines of your own in the place of these, as "
+        "docs/slurm.md says, and run this again."
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("records", "included", "count"), [
+    (["slurm"], CONTROLLER["included"], 1), (["slurm"], {}, 0), (["slurm_installed"], CONTROLLER["included"], 0),
+])  # fmt: skip
+def test_files_in_use_are_not_removed_but_with_a_cluster_of_ours(records, included, count):
+    facts = {"gpu_slurm": {"included": included}, "gpu_node_state": {"records": records}}
+    found = installed.removed(Node("ctl", {"slurm_state": "absent"}, facts, groups=GROUPS))
+    assert [one.code for one in found["problems"]] == ["slurm_in_use"] * count
 
 
 @pytest.mark.parametrize(
@@ -390,8 +430,8 @@ def test_a_controller_has_no_lines_of_its_own():
     assert SUBJECT.compare(Node("ctl", EXTERNAL, facts, cluster(), GROUPS)) == []
 
 
-def asked_of(state, wants_job=True):
-    """What is compared on a node of a cluster of ours, or of somebody's, whose controller was asked."""
+def asked_of(state, wants_job=True, **answer):
+    """What is compared on a node of a cluster of ours, or of somebody's, whose controller was asked; answer: what it says otherwise."""
     known = cluster_hosts(slurm_state=state, verify_slurm_job=wants_job)
     facts = known["gpu-1"]["ansible_facts"]
     facts["gpu_node_state"]["services"] = {"munge": {"enabled": True, "active": True}}
@@ -401,6 +441,7 @@ def asked_of(state, wants_job=True):
         "accounting": True,
         "answers": True,
         "state": "idle",
+        **answer,
     }
     return SUBJECT.compare(cluster_node(known, "gpu-1"))
 
@@ -412,8 +453,36 @@ def test_a_cluster_of_ours_is_asked_and_its_services_are_looked_at():
         ("slurmctld", Status.AS_PLANNED), ("node", Status.AS_PLANNED), ("job", Status.UNKNOWN),
     ]  # fmt: skip
     assert asked_of("present")[-1].desired == "a job that sees 4 GPUs"
-    # Somebody else's is theirs.
-    assert [one.subject for one in asked_of("external")] == [lines.GRES, lines.NODES]
+
+
+def test_of_a_cluster_of_others_only_what_its_controller_says_of_the_node_is_compared():
+    found = asked_of("external")[2:]
+    assert [(one.subject, one.kind) for one in found] == [
+        ("slurmctld", "controller"), ("slurmctld", "trust"), ("node", "state"), ("job", "job"),
+    ]  # fmt: skip
+    (lost,) = asked_of("external", reachable=False, answers=False)[2:]
+    assert (lost.kind, lost.status, lost.remedy) == ("controller", Status.DIFFERS, Remedy.OTHERS)
+    kinds = {one.kind: one.remedy for one in asked_of("external", answers=False)[2:] if one.differs}
+    assert kinds == {"trust": Remedy.OTHERS, "job": Remedy.MEASURE}
+    refused = asked_of("external", job={"seen": 1, "reason": ""})[-1]
+    assert (refused.status, refused.remedy) == (Status.DIFFERS, Remedy.RECONFIGURE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kinds", "check"),
+    [
+        ({"controller": "", "reachable": False, "answers": False}, [], ("slurm_controller", "nor the options of slurmd on this node name one")),
+        ({"answers": None}, ["controller"], ("slurm_state", "this node has no sinfo to ask the controller with")),
+        ({}, ["controller", "trust", "state"], None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_of_a_cluster_of_others_is_left_out_and_said(answer, kinds, check):
+    assert [one.kind for one in asked_of("external", False, **answer)[2:]] == kinds
+    known = {"controller": "10.0.0.1", "reachable": True, "answers": True, **answer}
+    found = list(slurm_checks(EXTERNAL, {"asked": known}))
+    assert [(one["name"], one["status"]) for one in found] == ([(check[0], "skipped")] if check else [])
+    assert all(check[1] in one["reason"] for one in found)
+    assert list(slurm_checks({"slurm_state": "present"}, {"asked": known})) == list(slurm_checks(EXTERNAL, {})) == []
 
 
 def test_no_job_is_missed_where_none_was_asked_for():

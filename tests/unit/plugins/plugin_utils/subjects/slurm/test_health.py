@@ -11,6 +11,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.settings.slurm impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import SlurmNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import health, installed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT
 
@@ -52,7 +53,7 @@ def test_slurm_conf_names_them():
 )
 def test_where_nobody_asks_there_are_none(known):
     assert not health.KEYS.keys() & conf(known).keys()
-    assert programs(known) == {"files": [], "goes": False}
+    assert programs(known) == {"files": [], "goes": False, "problems": []}
 
 
 def test_a_line_of_the_user_s_takes_the_place_of_ours():
@@ -83,18 +84,42 @@ def test_with_external_each_node_answers_for_itself():
 @pytest.mark.parametrize("known", [hosts(watched=()), hosts("external", watched=()), hosts("absent")])
 def test_what_nobody_asks_for_any_more_goes(known):
     known["gpu-1"]["ansible_facts"]["gpu_node_state"]["records"] = [health.RECORD]
-    assert programs(known) == {"files": [], "goes": True}
+    assert programs(known) == {"files": [], "goes": True, "problems": []}
     assert programs(known, "gpu-2")["goes"] is False
+
+
+def test_a_node_of_a_cluster_of_others_that_names_them_has_them():
+    known = hosts("external", watched=())
+    known["gpu-1"]["ansible_facts"]["gpu_slurm"]["named"] = {"Prolog": "/run/slurm/conf/slurm.conf:3"}
+    assert f"{PROGRAMS}/prolog" in paths(programs(known)) and health.is_expected(node(known, "gpu-1"))
+    assert paths(programs(known, "gpu-2")) == [] and not health.is_expected(node(known, "gpu-2"))
+
+
+@pytest.mark.parametrize(
+    ("slurmd", "is_refused"),
+    [({}, True), ({"active": None}, True), ({"active": True}, True), ({"active": False}, False)],
+)
+def test_as_long_as_slurm_starts_them_they_do_not_go(slurmd, is_refused):
+    known = hosts("absent")
+    facts = known["gpu-1"]["ansible_facts"]
+    facts["gpu_node_state"] = {"records": [health.RECORD], "services": {"slurmd": slurmd} if slurmd else {}}
+    facts["gpu_slurm"]["named"] = {"Prolog": "/etc/slurm/a.conf:3", "Epilog": "/etc/slurm/a.conf:4"}
+    found = programs(known)
+    assert found["goes"] is True
+    assert [describe(one) for one in found["problems"]] == [
+        "Slurm drains gpu-1 without the programs of the role that are to go: Epilog in /etc/slurm/a.conf:4, Prolog in /etc/slurm/a.conf:3; "
+        "remove these lines on the controllers and run 'scontrol reconfigure' there, or stop slurmd of that node."
+    ] * is_refused
 
 
 def test_a_node_that_is_refused_keeps_what_it_has():
     known = hosts(watched=())
     known["gpu-2"]["ansible_facts"]["gpu_slurm"]["confines"] = False
     known["gpu-1"]["ansible_facts"]["gpu_node_state"]["records"] = [health.RECORD]
-    assert programs(known) == {"files": [], "goes": False}
+    assert programs(known) == {"files": [], "goes": False, "problems": []}
     known = hosts("external", slurm_features=["a b"])
     known["gpu-1"]["ansible_facts"]["gpu_node_state"]["records"] = [health.RECORD]
-    assert programs(known) == {"files": [], "goes": False}
+    assert programs(known) == {"files": [], "goes": False, "problems": []}
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Say what could not be asked of a Slurm cluster that others run, and why; what it answered is compared in subjects/slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..documents.parsing import parse
+from ..documents.slurm import SlurmNode
+from ..subjects.slurm.request import EXTERNAL, state_of
+from .check import Check, skipped
+
+CATEGORY = "coherence"
+NOT_FOUND = "no controller is known: neither slurm.conf nor the options of slurmd on this node name one"
+NO_PROGRAM = "this node has no sinfo to ask the controller with"
+
+
+def checks(variables: Mapping[str, Any], fact: Mapping[str, Any] | None) -> Iterator[Check]:
+    """Yield the checks that are left out on a node; raise DocumentError for a fact gpu_slurm of another shape."""
+    asked = parse(SlurmNode, fact or {}, "gpu_slurm").asked
+    if state_of(variables) != EXTERNAL or asked is None:
+        return
+    if not asked.controller:
+        yield skipped("slurm_controller", CATEGORY, "answers", NOT_FOUND)
+    elif asked.reachable and asked.answers is None:
+        yield skipped("slurm_state", CATEGORY, "available", NO_PROGRAM)
