@@ -71,7 +71,7 @@ ansible_facts:
         - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, C(programs) is a digest
           of the programs of Slurm's health checks, and C(confines) says whether the kernel gives cgroups what Slurm needs of them.
         - C(asked) is what the controller answers about the node, null without O(probe); its C(controller) is empty where none was found,
-          its C(answers) null where there is no C(sinfo), and its C(job) is what a job of O(job_user) saw, null where none was run.
+          its C(answers) null where there is no C(sinfo) or no configuration for it, and its C(job) is what a job of O(job_user) saw, null where none was run.
       returned: success
       type: dict
       sample:

@@ -56,19 +56,18 @@ def ask(tree, name, run, directory="/etc/slurm", reaches=None, submit=None):
     reaches, found = reaches or is_reachable, find(tree, run, directory)
     answering = [one for one in found if reaches(*one)][:1]
     address = (answering or found or [("", 0)])[0][0]
-    said = (
-        run(["timeout", "20", "sinfo", "--all", "--noheader", "--nodes=%s" % name, "--format=%T|%E"])
-        if answering
-        else None
-    )
+    # Without a configuration, sinfo would fetch one, and wait a minute for files that it includes (seen with 22.05).
+    configured = tree.exists("%s/slurm.conf" % place(tree, directory))
+    asked = ["timeout", "20", "sinfo", "--all", "--noheader", "--nodes=%s" % name, "--format=%T|%E"]
+    said = run(asked) if answering and configured else None
     state, reason = parse_node(said or "")
-    asks = said is not None or not answering or run(["sh", "-c", "command -v sinfo"]) is not None
+    able = said is not None or not answering or (configured and run(["sh", "-c", "command -v sinfo"]) is not None)
     return {
         "controller": address,
         "reachable": bool(answering),
         # That of somebody else's cluster may be anywhere.
         "accounting": tree.exists(UNIT) and bool(found) and reaches(address, ACCOUNTING_PORT),
-        "answers": said is not None if asks else None,
+        "answers": said is not None if able else None,
         "state": state,
         "reason": reason,
         "job": submit() if submit and state == "idle" else None,

@@ -15,7 +15,7 @@ from .check import Check, skipped
 
 CATEGORY = "coherence"
 NOT_FOUND = "no controller is known: neither slurm.conf nor the options of slurmd on this node name one"
-NO_PROGRAM = "this node has no sinfo to ask the controller with"
+NO_PROGRAM = "this node has no sinfo, or no slurm.conf for it, to ask the controller with"
 
 
 def checks(variables: Mapping[str, Any], fact: Mapping[str, Any] | None) -> Iterator[Check]:

@@ -30,7 +30,7 @@ class Job:
 @dataclass(frozen=True)
 class Asked:
     """The controller's answer about a node. reachable: its port; answers: whether it takes the node for one of its cluster, None where the
-    node has no program to ask with.
+    node cannot ask.
     """
 
     controller: str = ""

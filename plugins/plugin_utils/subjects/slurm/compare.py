@@ -64,7 +64,7 @@ def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False, o
     found = [_port("slurmctld", asked.controller, asked.reachable, site)]
     if ours:
         found.append(_port("slurmdbd", asked.controller, asked.accounting, site))
-    if not asked.reachable or asked.answers is None:
+    if not asked.reachable or (asked.answers is None and not ours):
         return found
     trusted = (
         "takes this node" if asked.answers else "refuses this node: its key of munge, or its clock, is another one"

@@ -12,6 +12,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_hel
 
 
 def node(tmp_path, address="10.0.0.1"):
+    tree(tmp_path, {"/run/slurm/conf/slurm.conf": "SlurmctldHost=sent"})
     path = tmp_path / slurm_probe.UNIT.lstrip("/")
     path.parent.mkdir(parents=True)
     path.write_text(f"[Service]\nEnvironment=SLURMD_OPTIONS=--conf-server={address}:6817\n", encoding="utf-8")
@@ -99,6 +100,17 @@ def test_a_controller_that_refuses_the_node(tmp_path):
 def test_a_node_that_has_no_program_to_ask_with(tmp_path):
     found = slurm_probe.ask(node(tmp_path), "gpu-1", lambda arguments: None, reaches=lambda host, port: True)
     assert found["reachable"] and found["answers"] is None
+
+
+def test_a_node_that_was_sent_no_configuration_does_not_ask(tmp_path):
+    files = {"/etc/default/slurmd": "SLURMD_OPTIONS=--conf-server=ctl"}
+
+    def run(arguments):
+        assert arguments[0] == "systemctl"
+        return SHOWN % "$SLURMD_OPTIONS"
+
+    found = slurm_probe.ask(tree(tmp_path, files), "gpu-1", run, reaches=lambda *where: True)
+    assert (found["controller"], found["reachable"], found["answers"], found["state"]) == ("ctl", True, None, "")
 
 
 def test_a_node_without_a_controller(tmp_path):

@@ -472,7 +472,7 @@ def test_of_a_cluster_of_others_only_what_its_controller_says_of_the_node_is_com
     ("answer", "kinds", "check"),
     [
         ({"controller": "", "reachable": False, "answers": False}, [], ("slurm_controller", "nor the options of slurmd on this node name one")),
-        ({"answers": None}, ["controller"], ("slurm_state", "this node has no sinfo to ask the controller with")),
+        ({"answers": None}, ["controller"], ("slurm_state", "this node has no sinfo, or no slurm.conf for it, to ask")),
         ({}, ["controller", "trust", "state"], None),
     ],
 )  # fmt: skip
