@@ -17,6 +17,12 @@ OFF = {
     "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"}, "nvidia_driver_without_gpu": False, "slurm_state": "absent",
 }  # fmt: skip
 ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
+# A sandbox of systemd has a /proc of its own, which lacks what the lab puts there.
+HEALTH = {
+    "health_state": "present", "health_hook": "/opt/allreduce/lib/slurm/check", "health_hook_mode": "act",
+    "health_textfile_directory": "", "health_skip_checks": ["module_loaded"], "health_hook_per_day": 50, "health_hook_per_week": 50,
+}  # fmt: skip
+FAULT, REASON, IDLE = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset", ("idle", "none")
 
 
 class Queue:
@@ -46,9 +52,9 @@ class Queue:
         """A shell command on a host that goes on while others run."""
         return subprocess.Popen([*LAB, "exec", host, "--", "sh", "-c", command], cwd=CHECKOUT)
 
-    def play(self, variables, *options):
+    def play(self, variables, *options, playbook=PLAYBOOK):
         """{host: number of changes} of a run that succeeds, and its output."""
-        run = self.cluster.play(PLAYBOOK, "-e", json.dumps(variables), *options, inventory=self.inventory)
+        run = self.cluster.play(playbook, "-e", json.dumps(variables), *options, inventory=self.inventory)
         assert run.status == 0, run.output[-6000:]
         return {host: run.recap[host]["changed"] for host in self.hosts if host in run.recap}, run.output
 

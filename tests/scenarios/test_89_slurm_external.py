@@ -6,15 +6,17 @@
 Set up as an administrator would on Debian 12, by hand, without accounting; slurmctld sends the files to the nodes.
 """
 
+import json
 import re
 
 import pytest
-from cluster import KEEP
-from slurm_hosts import ON, Queue
+from cluster import CHECKOUT, KEEP
+from slurm_hosts import FAULT, HEALTH, IDLE, ON, PLAYBOOK, REASON, Queue
 
 pytestmark = pytest.mark.lab
 
 EXTERNAL = {**ON, "slurm_state": "external"}
+WATCHED = {**EXTERNAL, **HEALTH}
 INSTALL = "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -qq -y --no-install-recommends munge {} > /dev/null"
 THEIRS = """
 ClusterName=theirs
@@ -41,7 +43,14 @@ ConditionPathExists=
 ExecStart=
 ExecStart=/usr/sbin/slurmd -D --conf-server {controller}
 """
+# Of nodes that have the files of the cluster themselves.
+WITH_FILES = "[Service]\nExecStart=\nExecStart=/usr/sbin/slurmd -D\n"
+UNIT = "/etc/systemd/system/slurmd.service.d/theirs.conf"
+COPIED = ("slurm.conf", "gres.conf", "cgroup.conf", "allreduce_gres.conf", "allreduce_nodes.conf")
+FORGET = "systemctl stop slurmd; rm -rf /run/slurm/conf"
 START = "systemctl daemon-reload; systemctl restart munge; systemctl enable -q {0}; systemctl restart {0}"
+# What the role has on a host.
+OURS = "ls -d /etc/slurm/allreduce_* /opt/allreduce/lib/slurm/* /var/lib/allreduce/slurm* 2>/dev/null"
 # Everything of the administrator's: the role changes none of it.
 FILES = "cd /etc; sha256sum slurm/slurm.conf slurm/gres.conf slurm/cgroup.conf munge/munge.key systemd/system/slurmd.service.d/* 2>/dev/null"
 
@@ -62,9 +71,7 @@ class Theirs(Queue):
         key = self.on(self.controller, "base64 -w0 /etc/munge/munge.key")
         for node in self.nodes:
             self.on(node, f"echo {key} | base64 -d > /etc/munge/munge.key")
-            self.write(
-                node, "/etc/systemd/system/slurmd.service.d/theirs.conf", SLURMD.format(controller=self.controller)
-            )
+            self.write(node, UNIT, SLURMD.format(controller=self.controller))
         self.write(self.controller, "/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
         self.write(self.controller, "/etc/slurm/gres.conf", "# none yet\n")
         self.describe(WITHOUT_US.format(names=",".join(self.nodes)))
@@ -73,9 +80,9 @@ class Theirs(Queue):
     def write(self, host, path, content):
         self.on(host, f"mkdir -p $(dirname {path}); cat > {path} <<'END'\n{content}END")
 
-    def describe(self, nodes):
-        """Write their slurm.conf with these lines about the nodes."""
-        content = THEIRS.format(controller=self.controller, address=self.address, nodes=nodes)
+    def describe(self, nodes, more=""):
+        """Write their slurm.conf with these lines about the nodes, and more of them."""
+        content = THEIRS.format(controller=self.controller, address=self.address, nodes=nodes) + more
         self.write(self.controller, "/etc/slurm/slurm.conf", content)
 
     def restart(self):
@@ -85,6 +92,14 @@ class Theirs(Queue):
         self.on(self.controller, START.format("slurmctld"))
         for node in self.nodes:
             self.on(node, START.format("slurmd"))
+
+    def refused(self, variables):
+        """The words of a run that fails and changes nothing, neither of theirs nor of ours."""
+        before = {host: self.on(host, f"{FILES}; {OURS}", check=False) for host in self.hosts}
+        run = self.cluster.play(PLAYBOOK, "-e", json.dumps(variables), inventory=self.inventory)
+        assert run.status != 0 and not any(one["changed"] for one in run.recap.values()), run.output[-6000:]
+        assert {host: self.on(host, f"{FILES}; {OURS}", check=False) for host in self.hosts} == before
+        return run.words
 
     def files(self):
         return {host: self.on(host, FILES, check=False) for host in self.hosts}
@@ -112,8 +127,10 @@ def test_10_the_files_are_written_next_to_theirs_which_stay_as_they_are(theirs, 
     again, said = theirs.play(EXTERNAL)
     assert set(again.values()) == {0}, said[-3000:]
     assert theirs.run("squeue --noheader") == ""
-    # Nobody has told Slurm of them yet.
-    assert set(failed(theirs.checks(tmp_path, theirs.nodes[0], EXTERNAL))) == {"slurm_gpus", "slurm_node"}
+    # Nobody has told Slurm of them yet. Its controller is asked about the node, and nothing else of theirs is judged.
+    checks = theirs.checks(tmp_path, theirs.nodes[0], EXTERNAL)
+    assert set(failed(checks)) == {"slurm_gpus", "slurm_node"}
+    assert set(checks) == {"slurm_gpus", "slurm_node", "slurm_controller", "slurm_trust", "slurm_state"}
 
 
 def test_20_once_they_are_included_slurm_has_the_gpus_as_measured(theirs, tmp_path):
@@ -140,13 +157,87 @@ def test_30_a_line_that_was_edited_is_named_and_mended(theirs, tmp_path):
     assert theirs.on(theirs.controller, f"cat {path}") == before
 
 
+def test_40_the_controller_is_found_where_slurmd_finds_it(theirs, tmp_path):
+    first, second = theirs.nodes
+    # Of a slurmd that does not run, only its options are left.
+    theirs.on(first, FORGET)
+    checks = theirs.checks(tmp_path, first, EXTERNAL)
+    assert (checks["slurm_controller"][0], checks["slurm_state"][0]) == ("passed", "skipped"), checks
+    theirs.on(first, f"rm {UNIT}; systemctl daemon-reload")
+    checks = theirs.checks(tmp_path, first, EXTERNAL)
+    assert checks["slurm_controller"] == (
+        "skipped", "no controller is known: neither slurm.conf nor the options of slurmd on this node name one",
+    )  # fmt: skip
+    assert not {"slurm_trust", "slurm_state"} & set(checks)
+    theirs.write(first, UNIT, SLURMD.format(controller=theirs.controller))
+    theirs.on(first, START.format("slurmd"))
+    # A node with files of its own.
+    theirs.on(second, f"{FORGET}; mkdir -p /etc/slurm")
+    for name in COPIED:
+        theirs.write(second, f"/etc/slurm/{name}", theirs.on(theirs.controller, f"cat /etc/slurm/{name}"))
+    theirs.write(second, UNIT, WITH_FILES)
+    theirs.on(second, START.format("slurmd"))
+    theirs.until_state(second, *IDLE)
+    assert failed(theirs.checks(tmp_path, second, EXTERNAL)) == {}
+    theirs.on(theirs.controller, "systemctl stop slurmctld")
+    found = failed(theirs.checks(tmp_path, second, EXTERNAL))
+    assert set(found) == {"slurm_controller"} and "those who run that cluster" in found["slurm_controller"]
+    theirs.on(theirs.controller, "systemctl start slurmctld")
+    theirs.on(second, f"{FORGET}; cd /etc/slurm; rm {' '.join(COPIED)}")
+    theirs.write(second, UNIT, SLURMD.format(controller=theirs.controller))
+    theirs.on(second, START.format("slurmd"))
+    theirs.until("sinfo --noheader --format='%P %D %T'", "theirs* 2 idle")
+
+
+def test_50_with_the_lines_of_the_documentation_its_health_decides_about_a_node(theirs, tmp_path):
+    first, second = theirs.nodes
+    changes, said = theirs.play(WATCHED)
+    assert changes[theirs.controller] == 0 and changes[first] and changes[second]
+    assert "docs/slurm.md has the lines" in " ".join(said.split())
+    theirs.describe(INCLUDED, documented_lines())
+    theirs.run("scontrol reconfigure")
+    again, said = theirs.play(WATCHED)
+    assert set(again.values()) == {0} and "docs/slurm.md" not in said, said[-3000:]
+    theirs.judge(first)
+    theirs.judge(second)
+    assert failed(theirs.checks(tmp_path, second, WATCHED)) == {}
+    theirs.judge(second, FAULT)
+    theirs.until_state(second, "drained", REASON)
+    assert theirs.states()[first] == IDLE
+    assert theirs.run("srun --gres=gpu:1 hostname") == first
+    theirs.judge(second)
+    theirs.until_state(second, *IDLE)
+    # A node whose health nobody watches keeps the programs, which slurm.conf names for all.
+    changes, _said = theirs.play({**WATCHED, "slurm_health": False})
+    assert set(changes.values()) == {0}
+    assert theirs.run("srun --nodes=2 --gres=gpu:1 true") == ""
+
+
+def test_70_what_their_files_use_is_not_removed(theirs):
+    words = theirs.refused({**WATCHED, "slurm_state": "absent"})
+    for line in (
+        "Include allreduce_gres.conf in /etc/slurm/gres.conf:1",
+        "Include allreduce_nodes.conf in /etc/slurm/slurm.conf:14",
+    ):
+        assert line in words
+    for key in ("Prolog", "Epilog", "HealthCheckProgram"):
+        assert f"{key} in /run/slurm/conf/slurm.conf:" in words
+    theirs.until("sinfo --noheader --format='%P %D %T'", "theirs* 2 idle")
+
+
+def documented_lines():
+    """The lines for health programs that an administrator copies."""
+    found = (CHECKOUT / "docs" / "slurm.md").read_text(encoding="utf-8").partition("\nHealthCheckProgram=")
+    return "HealthCheckProgram=" + found[2].partition("```")[0]
+
+
 def test_80_absent_takes_only_ours_away(theirs):
     theirs.describe(WITHOUT_US.format(names=",".join(theirs.nodes)))
     theirs.write(theirs.controller, "/etc/slurm/gres.conf", "# none\n")
     theirs.restart()
     before = theirs.files()
-    theirs.play({**EXTERNAL, "slurm_state": "absent"})
+    theirs.play({**WATCHED, "slurm_state": "absent"})
     assert theirs.files() == before
-    assert theirs.on(theirs.controller, "ls /etc/slurm | grep allreduce", check=False) == ""
+    assert {host: theirs.on(host, OURS, check=False) for host in theirs.hosts} == dict.fromkeys(theirs.hosts, "")
     theirs.until("sinfo --noheader --format='%P %D %T'", "theirs* 2 idle")
     assert theirs.run("srun --nodes=2 true") == ""
