@@ -16,8 +16,8 @@ import signal
 import time
 
 import pytest
-from cluster import KEEP
-from slurm_hosts import OFF, ON, Queue
+from cluster import CHECKOUT, KEEP
+from slurm_hosts import DEVICES, FAULT, HEALTH, IDLE, OFF, ON, PLAYBOOK, REASON, Queue
 from training_hosts import Launched
 
 pytestmark = pytest.mark.lab
@@ -36,12 +36,7 @@ LIMITED = {
 }  # fmt: skip
 # Long enough to be ended in the middle.
 TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
-# A sandbox of systemd has a /proc of its own, which lacks what the lab puts there.
-WATCHED = {
-    **ON, "health_state": "present", "health_hook": "/opt/allreduce/lib/slurm/check", "health_hook_mode": "act",
-    "health_textfile_directory": "", "health_skip_checks": ["module_loaded"], "health_hook_per_day": 50, "health_hook_per_week": 50,
-}  # fmt: skip
-FAULT, REASON = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset"
+WATCHED = {**ON, **HEALTH}
 # Everything that the role or its packages bring, but logs and the state that is kept.
 OURS = (
     "find /etc /opt /var/lib/allreduce -xdev '(' -path '*slurm*' -o -path '*munge*' ')' -not -path '/etc/rc*'; "
@@ -134,6 +129,56 @@ def test_30_jobs_run_on_both_nodes_with_their_gpus_and_are_accounted(queue):
     assert "gres|gpu|" in queue.run("sacctmgr --noheader --parsable2 show tres")
 
 
+SHOWN = "scontrol show topology"
+
+
+def at_switches(queue, *places):
+    """The variables of a cluster whose nodes are at these switches."""
+    said = dict(zip(queue.nodes, places, strict=False))
+    return {**ON, "slurm_switch": f"{{{{ {said}.get(inventory_hostname, '') }}}}"}
+
+
+def test_33_slurm_has_the_tree_that_is_declared_and_a_job_over_two_switches_runs(queue):
+    first, second = queue.nodes
+    held = "sha256sum /etc/slurm/*.conf"
+    before = queue.on(queue.controller, held)
+    for places, words in (
+        (["row1/leaf1"], f"{second}: not at a switch, while other nodes have slurm_switch"),
+        (["row1", "row1/leaf2"], "slurm_switch is row1 for a node, and other switches are below that one"),
+        (["row1/leaf 1", "row1/leaf2"], "write it like leaf3, or row1/leaf3"),
+    ):
+        options = ("-e", json.dumps(at_switches(queue, *places)))
+        run = queue.cluster.play(PLAYBOOK, *options, inventory=queue.inventory)
+        assert run.status != 0 and words in run.words, run.output[-3000:]
+    assert queue.on(queue.controller, held) == before
+    declared = at_switches(queue, "row1/leaf1", "row2/leaf1")
+    assert queue.play(declared)[0][queue.controller]
+    again, said = queue.play(declared)
+    assert set(again.values()) == {0}, said[-6000:]
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    tree = {}
+    for line in queue.run(SHOWN).splitlines():
+        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        tree[words["SwitchName"]] = (int(words["Level"]), words["Nodes"], words.get("Switches", ""))
+    assert {name: (level, nodes) for name, (level, nodes, _below) in tree.items() if level == 0} == {
+        "row1.leaf1": (0, first), "row2.leaf1": (0, second),
+    }  # fmt: skip
+    assert {name: (level, below) for name, (level, _nodes, below) in tree.items() if level} == {
+        "row1": (1, "row1.leaf1"), "row2": (1, "row2.leaf1"), "root": (2, "row[1-2]"),
+    }  # fmt: skip
+    assert sorted(queue.run("srun --nodes=2 --gres=gpu:1 hostname").split()) == sorted(queue.nodes)
+    # Who asks for one switch waits for it as long as it says.
+    began = time.monotonic()
+    queue.run("srun --nodes=2 --switches=1@00:05 true")
+    assert time.monotonic() - began > 4
+    queue.play(ON)
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+    assert queue.on(queue.controller, held) == before
+    assert "SwitchName" not in queue.run(f"sh -c '{SHOWN} 2>&1 || true'")
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+
+
 def test_35_limits_hold_who_has_no_account_is_refused_and_all_goes_when_it_is_not_declared(queue):
     first = queue.nodes[0]
     for host in queue.hosts:
@@ -198,6 +243,50 @@ def test_40_a_key_that_differs_is_found_and_mended(queue, tmp_path):
     changes, _said = queue.play(ON)
     assert changes == {queue.controller: 0, first: 0, second: 2}
     assert not failed(queue.checks(tmp_path, second))
+
+
+def test_45_the_key_is_replaced_as_documented_and_a_job_goes_on(queue, tmp_path):
+    key = "base64 -w0 /etc/munge/munge.key"
+    before = queue.on(queue.controller, key)
+    place = "/tmp/replaced"
+    queue.on(queue.nodes[0], f"rm -f {place}")
+    job = queue.run(
+        f"sbatch --parsable --nodelist={queue.nodes[0]} --gres=gpu:1 --wrap='sleep 60; echo done > {place}'"
+    )
+    queue.until(f"squeue --noheader --jobs={job} --format=%T", "RUNNING")
+    queue.on(queue.controller, "rm /etc/munge/munge.key")
+    changes, said = queue.play(ON, "--diff", "-vvv")
+    assert all(changes.values())
+    after = {queue.on(host, key) for host in queue.hosts}
+    assert len(after) == 1 and before not in after
+    assert not any(one in said for one in after)
+    for node in queue.nodes:
+        assert not failed(queue.checks(tmp_path, node))
+    assert queue.run("srun --nodes=2 hostname | sort").split() == sorted(queue.nodes)
+    queue.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED", 120)
+    assert queue.on(queue.nodes[0], f"cat {place}") == "done\n"
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+
+
+def test_48_slurmd_that_starts_before_the_device_files_takes_jobs_once_they_exist(queue, tmp_path):
+    second = queue.nodes[1]
+    queue.on(second, "systemctl stop slurmd; rm /dev/nvidia[0-3]; systemctl start --no-block slurmd")
+    end = time.monotonic() + 120
+    while int(queue.on(second, "systemctl show --value --property=NRestarts slurmd")) < 1:
+        assert time.monotonic() < end, queue.on(second, "journalctl -u slurmd -n 30")
+        time.sleep(1)
+    started = "grep -c 'slurmd started' /var/log/slurm/slurmd.log"
+    before = queue.on(second, started, check=False)
+    queue.on(second, DEVICES)
+    end = time.monotonic() + 90
+    while queue.on(second, started, check=False) == before:
+        assert time.monotonic() < end, queue.on(second, "journalctl -u slurmd -n 30")
+        time.sleep(1)
+    queue.until_state(second, *IDLE)
+    assert not failed(queue.checks(tmp_path, second))
+    devices = queue.run(f"srun --nodelist={second} --gres=gpu:4 sh -c 'echo $CUDA_VISIBLE_DEVICES'")
+    assert devices == "0,1,2,3"
 
 
 def test_50_the_controller_stops_and_comes_back_and_jobs_go_on(queue, tmp_path):
@@ -325,7 +414,6 @@ def test_67_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tm
     assert "slurm_job" not in trained.queue.checks(tmp_path, trained.hosts[0])
 
 
-IDLE = ("idle", "none")
 # A process that leaves its job behind and has the device files of the job's GPUs open. They have no driver, so it only looks at them.
 LEAVES = """
 import os, sys, time
@@ -495,6 +583,72 @@ def test_78_a_node_that_was_drained_keeps_its_reason_when_the_programs_go(queue,
     assert "/opt/allreduce" not in queue.run("scontrol show config")
     queue.run(f"scontrol update NodeName={second} State=RESUME")
     assert not failed(queue.checks(tmp_path, second))
+
+
+MONITORING = "tests/scenarios/monitoring.yml"
+TEXTFILES, PASSWORD = "/var/lib/prometheus/node-exporter", "correct horse battery"
+SCRAPED = {
+    **WATCHED, "health_textfile_directory": TEXTFILES, "monitoring_state": "present", "monitoring_password": PASSWORD,
+    "monitoring_scrape_interval": "10s", "monitoring_dcgm_exporter": False,
+}  # fmt: skip
+# What Prometheus answers to an expression.
+ASK = """
+import base64, sys, urllib.parse, urllib.request
+where, words, password = sys.argv[1:]
+asked = urllib.request.Request("http://%s:9090/api/v1/query?query=%s" % (where, urllib.parse.quote(words)))
+asked.add_header("Authorization", "Basic " + base64.b64encode(b"allreduce:" + password.encode()).decode())
+print(urllib.request.urlopen(asked, timeout=10).read().decode())
+"""
+
+
+def documented_join():
+    """The expression that a user copies, in one line."""
+    page = (CHECKOUT / "docs" / "slurm.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"(?m)^avg by \(slurm_job.*$", page)
+    return found
+
+
+def test_79_a_job_is_joined_with_what_its_gpus_do_in_prometheus_and_goes_with_its_end(queue):
+    second = queue.nodes[1]
+    queue.play(SCRAPED, playbook=MONITORING)
+    queue.play(SCRAPED)
+    for host in queue.hosts:
+        queue.on(host, "id ada >/dev/null 2>&1 || useradd --uid 4321 --create-home ada")
+    queue.on(queue.controller, f"cat > /root/ask.py <<'END'\n{ASK}END")
+    address = queue.on(queue.controller, "hostname --all-ip-addresses").split()[0]
+
+    def joined():
+        said = queue.on(queue.controller, f"python3 /root/ask.py {address} '{documented_join()}' '{PASSWORD}'")
+        return {
+            (one["metric"]["slurm_job"], one["metric"]["user"]): float(one["value"][1])
+            for one in json.loads(said)["data"]["result"]
+        }
+
+    def until(look, expected, seconds=60):
+        end = time.monotonic() + seconds
+        while (found := look()) != expected:
+            assert time.monotonic() < end, (found, expected)
+            time.sleep(2)
+
+    queue.judge(second)
+    asked = f"runuser -u ada -- sbatch --parsable --chdir=/tmp --nodelist={second} --mem=1G"
+    job = queue.run(f"{asked} --gres=gpu:2 --wrap='sleep 600'")
+    other = queue.run(f"{asked} --wrap='sleep 600'")
+    queue.until(f"squeue --noheader --jobs={job},{other} --format=%T", "RUNNING\nRUNNING")
+    look = f"grep '^allreduce_slurm_job_info' {TEXTFILES}/allreduce_slurm.prom"
+    written = queue.on(second, look)
+    form = rf'allreduce_slurm_job_info{{slurm_job="{job}",user="ada",device="nvidia(\d)",UUID="(GPU-[0-9a-f-]+)"}} 1'
+    found = [re.fullmatch(form, line) for line in written.splitlines()]
+    assert len(found) == 2 and all(found) and len({one.group(2) for one in found}) == 2, written
+    until(lambda: set(joined()), {(job, "ada")})
+    queue.run(f"scancel {job}")
+    queue.until("squeue --noheader --user=ada --states=COMPLETING,RUNNING --format=%i", other)
+    until(lambda: queue.on(second, look, check=False), "")
+    until(joined, {})
+    queue.run(f"scancel {other}")
+    queue.play({**SCRAPED, "monitoring_state": "absent", "health_state": "absent"}, playbook=MONITORING)
+    queue.play({**SCRAPED, "health_state": "absent"})
+    assert not queue.on(second, f"ls {TEXTFILES}/allreduce_slurm.prom", check=False)
 
 
 def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):
