@@ -49,8 +49,7 @@ def _lines(tree, path, directory, seen):
         found = Line(path, number, line.partition("#")[0].strip())
         yield found
         if target(found, directory):
-            for one in _lines(tree, target(found, directory), directory, seen):
-                yield one
+            yield from _lines(tree, target(found, directory), directory, seen)
 
 
 def target(line, directory):

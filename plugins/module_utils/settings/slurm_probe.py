@@ -65,7 +65,7 @@ def ask(tree, name, run, directory="/etc/slurm", reaches=None, submit=None):
     return {
         "controller": address,
         "reachable": bool(answering),
-        # That of somebody else's cluster may be anywhere.
+        # That of a cluster of others may be anywhere.
         "accounting": tree.exists(UNIT) and bool(found) and reaches(address, ACCOUNTING_PORT),
         "answers": said is not None if able else None,
         "state": state,

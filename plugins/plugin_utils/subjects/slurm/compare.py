@@ -56,7 +56,7 @@ def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False, o
     """Return comparisons of what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
 
     asked: None where it was not asked, which verification does; gpus: of the node; wants_job: whether a job was to be run; ours: whether the
-    role installed the cluster. One of others may have its accounting anywhere, and no run of site mends it.
+    role installed the cluster. One of others may have its accounting anywhere, and no run of site repairs it.
     """
     if asked is None or not (ours or asked.controller):
         return []
