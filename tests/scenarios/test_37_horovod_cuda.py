@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Horovod compiled with CUDA and NCCL on a host like the four A40s', beside the TensorFlow of their profile; one compilation.
 
-The packages that the roles install are the lab's stubs. What compiles is real: nvcc, headers and runtime of CUDA 11.8 are laid out from
-Debian's packages where NVIDIA's would be, NCCL is the one of NVIDIA's wheel. No GPU computes: ranks train with Gloo.
+The packages that the roles install are the lab's stubs. What compiles is real (tests/lab/toolkit.py). No GPU computes: ranks train with
+Gloo.
 """
 
 import json
@@ -13,7 +13,7 @@ import re
 import pytest
 from cluster import CHECKOUT, KEEP, Cluster
 
-from tests.lab import wheels
+from tests.lab import podman, toolkit, wheels
 
 pytestmark = pytest.mark.lab
 
@@ -23,53 +23,6 @@ ROLES = "python_env,frameworks,horovod"
 CACHE = "/opt/allreduce/cache/horovod"
 BIN = "/opt/allreduce/envs/main/bin"
 SITE = "/opt/allreduce/envs/main/lib/python3.10/site-packages"
-CUDA = "/usr/local/cuda-11.8"
-HEADER, LIBRARIES = "/usr/include/nccl.h", "/usr/lib/x86_64-linux-gnu"
-# Debian's packages over the stubs, in the places of NVIDIA's. apt checks their signature.
-TOOLKIT = f"""
-set -eu
-mkdir -p /srv/cuda/lists/partial /srv/cuda/cache/archives/partial
-cd /srv/cuda
-debian=$(grep -rhoE 'https?://[^ ]+' /etc/apt/sources.list | head -n 1)
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian bookworm non-free" > sources.list
-set -- -qq -o Dir::Etc::sourcelist=/srv/cuda/sources.list -o Dir::Etc::sourceparts=/dev/null \\
-  -o Dir::State::lists=/srv/cuda/lists -o Dir::Cache=/srv/cuda/cache -o APT::Sandbox::User=root
-apt-get "$@" update
-apt-get "$@" download nvidia-cuda-toolkit nvidia-cuda-dev libcudart11.0
-target={CUDA}/targets/x86_64-linux
-mkdir -p {CUDA}/bin {CUDA}/nvvm/bin $target/lib
-dpkg-deb -x nvidia-cuda-toolkit_*.deb toolkit
-rm toolkit/usr/bin/nvcc # a script that calls the program
-cp -r --remove-destination toolkit/usr/bin/. toolkit/usr/lib/nvidia-cuda-toolkit/bin/nvcc toolkit/usr/lib/nvidia-cuda-toolkit/bin/crt {CUDA}/bin
-cp toolkit/usr/lib/nvidia-cuda-toolkit/bin/cicc {CUDA}/nvvm/bin
-cp -r toolkit/usr/lib/nvidia-cuda-toolkit/libdevice {CUDA}/nvvm
-dpkg-deb --fsys-tarfile nvidia-cuda-dev_*.deb | tar x --wildcards ./usr/include '*/libcudart_static.a' '*/libcudadevrt.a' '*/libculibos.a'
-cp -r usr/include $target
-dpkg-deb --fsys-tarfile libcudart11.0_*.deb | tar x ./usr/lib
-cp -P --remove-destination usr/lib/x86_64-linux-gnu/libc* $target/lib
-ln -sfn libcudart.so.11.0 $target/lib/libcudart.so
-ln -sfn targets/x86_64-linux/include {CUDA}/include
-ln -sfn targets/x86_64-linux/lib {CUDA}/lib64
-cat > {CUDA}/bin/nvcc.profile <<'END'
-TOP = $(_HERE_)/..
-NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
-PATH += $(TOP)/nvvm/bin:$(_HERE_):
-INCLUDES += "-I$(TOP)/$(_TARGET_DIR_)/include" $(_SPACE_)
-LIBRARIES =+ $(_SPACE_) "-L$(TOP)/$(_TARGET_DIR_)/lib$(_TARGET_SIZE_)"
-END
-cd /
-rm -r /srv/cuda
-"""
-# The wheel has no name to link to.
-NCCL = f"""
-set -eu
-/opt/allreduce/uv/bin/uv --no-config --no-cache pip install -q --no-index --find-links {{places}} --no-deps --target /srv/nccl \\
-  --python /usr/bin/python3 nvidia-nccl-cu11
-cp /srv/nccl/nvidia/nccl/include/*.h /usr/include
-cp --remove-destination /srv/nccl/nvidia/nccl/lib/libnccl.so.2 {LIBRARIES}/libnccl.so.2
-ln -sfn libnccl.so.2 {LIBRARIES}/libnccl.so
-rm -r /srv/nccl
-"""
 BUILT = f"cd /home/trainer && runuser -u trainer -- {BIN}/horovodrun --check-build 2>/dev/null | grep -F '[X]' | sed 's/.*] //' | sort"
 
 
@@ -112,10 +65,8 @@ def host():
 @pytest.fixture(scope="module")
 def equipped(host):
     """The host with a real toolkit and a real NCCL."""
-    if "11.8.89" not in host.here(f"{CUDA}/bin/nvcc --version | grep built || true"):
-        host.here(TOOLKIT)
-        text = (host.inventory / "hosts.yml").read_text(encoding="utf-8")
-        host.here(NCCL.format(places=re.search(r"python_env_find_links:\n\s+- (\S+)", text)[1]))
+    podman.prepare()
+    toolkit.put(host.host)
     return host
 
 
@@ -128,11 +79,11 @@ def compiled(equipped):
 
 
 def test_a_missing_nccl_is_named_before_anything_is_compiled(equipped):
-    equipped.here(f"mv {HEADER} {HEADER}.away")
+    equipped.here(f"mv {toolkit.HEADER} {toolkit.HEADER}.away")
     try:
         run = equipped.site(ROLES)
     finally:
-        equipped.here(f"mv {HEADER}.away {HEADER}")
+        equipped.here(f"mv {toolkit.HEADER}.away {toolkit.HEADER}")
     assert run.status != 0
     said = "NCCL's header nccl.h is missing; install it first (--tags nccl)"
     assert f"Cannot compile Horovod 0.28.1 on {equipped.host}: {said}" in run.words, run.output[-3000:]
@@ -141,7 +92,7 @@ def test_a_missing_nccl_is_named_before_anything_is_compiled(equipped):
 
 def test_it_is_compiled_with_cuda_and_nccl_for_the_gpus_of_the_host(compiled):
     log = compiled.here(f"cat {CACHE}/*/compile.log")
-    assert f"{CUDA}/bin/nvcc" in log and r"arch=compute_86,code=\"sm_86,compute_86\"" in log
+    assert f"{toolkit.CUDA}/bin/nvcc" in log and r"arch=compute_86,code=\"sm_86,compute_86\"" in log
     needed = compiled.here(f"readelf -d {SITE}/horovod/tensorflow/mpi_lib*.so | grep NEEDED")
     assert "libnccl.so.2" in needed and "libtensorflow_framework.so.2" in needed
     # As controller and as operation. Horovod also names a PyTorch that it was not compiled for.
