@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from . import paths, users
+from . import paths, toolkit, users
 from .progress import LabError, Working, say
 
 TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(.*?)\]")
@@ -96,6 +96,40 @@ class Typed:
 
 
 @dataclass(frozen=True)
+class Said:
+    """A line of users that trains nothing, typed on the first node; what it must print is in users.LINES."""
+
+    name: str
+    nodes: users.Nodes
+    activate: str
+    usual: ClassVar[str] = "some seconds"
+
+    @property
+    def why(self) -> str:
+        return users.LINES[self.name].why
+
+    def run(self, _job: "Job") -> None:
+        """Type it; LabError where it ends otherwise, or prints something else."""
+        users.say(users.LINES[self.name], self.nodes.names[0], self.activate)
+
+
+@dataclass(frozen=True)
+class Equipped:
+    """What compiles for GPUs, over the stubs of the lab's mirror."""
+
+    hosts: tuple[str, ...]
+    name: ClassVar[str] = "CUDA toolkit"
+    why: ClassVar[str] = "nvcc, headers and NCCL that compile, over those of the lab's mirror"
+    usual: ClassVar[str] = "a minute"
+
+    def run(self, _job: "Job") -> None:
+        """Lay it out on every host."""
+        with Working(self.name):
+            for host in self.hosts:
+                toolkit.put(host)
+
+
+@dataclass(frozen=True)
 class Remark:
     """A command that is not typed, and why."""
 
@@ -107,7 +141,7 @@ class Remark:
         """Do nothing: the table says it."""
 
 
-Action = Step | Activated | Typed | Remark
+Action = Step | Activated | Typed | Said | Equipped | Remark
 
 
 @dataclass(frozen=True)

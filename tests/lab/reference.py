@@ -8,15 +8,16 @@ Afterwards the commands that its users know are typed on these hosts (users.py).
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
-from . import hosts, paths, replicas, users
-from .job import Action, Activated, Job, Remark, Step, Typed, steps
+from . import hosts, paths, replicas, users, wheels
+from .job import Action, Activated, Equipped, Job, Remark, Said, Step, Typed, steps
 from .nvml import machines
 from .progress import LabError
 
@@ -24,13 +25,17 @@ INVENTORIES = paths.CHECKOUT / "inventories"
 NODES = 2  # of an inventory with more: two train over a network as many do
 # What the lab cannot have as the profile asks for it. PyTorch's own index is out of its reach; the plain package index has
 # one CUDA build of each release, too. Horovod must be compiled with the CUDA of PyTorch and TensorFlow: the build for
-# TensorFlow's is in PyTorch's index only.
+# TensorFlow's is in PyTorch's index only. So the lab plans it beside TensorFlow alone, after the rest, on the same hosts: the
+# NCCL for it is there from the first run on, and no package that would bring PyTorch back.
 REQUEST = {"pytorch_index": "pypi"}
-REQUESTS = {"a40-ubuntu2004": {"horovod": "none"}}
+REQUESTS = {"a40-ubuntu2004": {"horovod": "none", "nccl": "latest"}}
+HOROVOD = {
+    "a40-ubuntu2004": {"gpu_stack_request": {"pytorch": "none"}, "python_env_packages": ["catboost"], "stack_lock": ""}
+}
 # How users start torchrun, where not by rank and address of each node, and the systems whose users know mpirun.
 TORCHRUN = {"a40-ubuntu2004": "torchrun on one node", "a100-el8": "torchrun with c10d"}
 MPIRUN = ("a100-ubuntu2204",)
-PROFILES = paths.CHECKOUT / "data" / "stack" / "profiles.yml"
+AGAIN = Step("site", "once more: nothing is left to change", still=True, usual="half a minute")
 START = 600  # seconds until all ranks run: two processors and one disk read several GB of libraries for each of them
 BOOT_TIME = "stat -c %Y /proc/1"  # containers see the boot id of the machine they run on
 
@@ -62,13 +67,16 @@ class Reference:
     def remark(self) -> str:
         """Return the differences from the inventory, in words."""
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
+        later = "Horovod follows, with TensorFlow and without PyTorch; " if self.name in HOROVOD else ""
         return (
-            f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
+            f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; {later}"
             f"GPUs and adapters are simulated, so none computes or transfers: ranks use the processor, {self.ranks} on each host"
         )
 
     def up(self) -> None:
         """Bring the hosts up, and write their inventory: the system's own, the lab's connection laid over it."""
+        if self.name in HOROVOD:
+            wheels.ensure("horovod-cuda")
         shutil.copytree(INVENTORIES / self.name, self.inventory, dirs_exist_ok=True, ignore=_left)
         text = yaml.safe_dump(dict(self.content), sort_keys=False)
         (self.inventory / "hosts.yml").write_text(text, encoding="utf-8")
@@ -98,31 +106,43 @@ class Reference:
         if self.name in MPIRUN:
             options = ("-e", "train_launcher=mpirun", "-e", "train_install_mpi=true", *ranks)
             most.append(Step("train", "with Open MPI, which this installs", options, usual="a minute"))
-        again = Step("site", "once more: nothing is left to change", still=True, usual="half a minute")
-        return Job(self.inventory, (*most, report, *self.typed(), again), f"make reference SYSTEM={self.name}")
+        done = (*most, report, *self.typed(), AGAIN, *self.compiled())
+        return Job(self.inventory, done, f"make reference SYSTEM={self.name}")
 
     def typed(self) -> Iterator[Action]:
         """Yield the commands that its users type, with as many ranks on each host as it has GPUs."""
-        nodes = users.Nodes(self.hosts, self.gpus)
-        activate = users.LOAD if self.content["gpu_nodes"]["vars"].get("python_env_modulefiles") else users.ACTIVATE
+        nodes, activate = self.nodes, self.activate
         yield Activated(nodes, activate)
         yield Typed(TORCHRUN.get(self.name, "torchrun"), nodes, activate)
-        if self.horovod == "none":
-            why = "none is planned in the lab, see above" if "horovod" in self.request else "its profile has no Horovod"
-            yield Remark("horovodrun", why)
-        else:
-            yield Typed("horovodrun", nodes, activate)
+        for name in self.content["gpu_nodes"]["vars"].get("python_env_packages", []):
+            yield Said(name, nodes, activate)
+        if self.name not in HOROVOD:
+            yield Remark("horovodrun", "its profile has no Horovod")
         if self.name in MPIRUN:
             yield Typed("mpirun", nodes, activate)
         else:
             yield Remark("mpirun", "its users start nothing with it, and its hosts have no Open MPI")
 
+    def compiled(self) -> Iterator[Action]:
+        """Yield what is done for Horovod, where the profile has it: real compilers for GPUs, the roles, the commands, the roles again."""
+        if self.name not in HOROVOD:
+            return
+        options = ("-e", json.dumps(HOROVOD[self.name]))
+        yield Equipped(self.hosts)
+        yield Step("site", "with Horovod for TensorFlow, which this compiles", options, usual="ten minutes")
+        yield Step("verify", "measure, and compare with this plan", options, usual="a minute")
+        yield Said("horovodrun --check-build", self.nodes, self.activate)
+        yield Typed("horovodrun on one node", self.nodes, self.activate)
+        yield replace(AGAIN, options=options)
+
     @property
-    def horovod(self) -> str:
-        """Return the Horovod that is asked for."""
-        profiles = yaml.safe_load(PROFILES.read_text(encoding="utf-8"))["profiles"]
-        asked = profiles[self.content["gpu_nodes"]["vars"]["gpu_stack_profile"]]["request"]
-        return {**asked, **self.request}.get("horovod", "none")
+    def nodes(self) -> users.Nodes:
+        return users.Nodes(self.hosts, self.gpus)
+
+    @property
+    def activate(self) -> str:
+        """Return the line with which users take the environment."""
+        return users.LOAD if self.content["gpu_nodes"]["vars"].get("python_env_modulefiles") else users.ACTIVATE
 
     @property
     def gpus(self) -> int:

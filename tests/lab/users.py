@@ -78,9 +78,56 @@ COMMANDS = {
         everywhere=True,
     ),
     "horovodrun": Command("horovodrun -np {total} -H {slots} {python} {home}/{script}", "train_horovod.py"),
+    "horovodrun on one node": Command(
+        "horovodrun -np {ranks} -H localhost:{ranks} {python} {home}/{script}", "train_horovod_tf.py"
+    ),
     "mpirun": Command(
         "mpirun -np {total} -H {slots} --bind-to none --map-by slot -x NCCL_DEBUG=INFO"
         " -x MASTER_ADDR={first} -x MASTER_PORT={port} {python} {home}/{script}"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that trains nothing; why: what it shows; parts: what it must print, in any order."""
+
+    why: str
+    text: str
+    parts: tuple[str, ...]
+
+
+# A package of the inventory by its name: it computes something whose result is known.
+LINES = {
+    "horovodrun --check-build": Line(
+        "what Horovod was compiled with",
+        "horovodrun --check-build",
+        ("[X] TensorFlow", "[X] NCCL", "[X] Gloo"),
+    ),
+    "catboost": Line(
+        "a model of two iterations",
+        'python -c "from catboost import CatBoostRegressor as R; '
+        "print('trees', R(iterations=2, verbose=0, allow_writing_files=False).fit([[0], [1]], [0, 1]).tree_count_)\"",
+        ("trees 2",),
+    ),
+    "torchvision": Line(
+        "of three boxes the second is the first",
+        'python -c "import torch, torchvision; '
+        "b = torch.tensor([[0., 0, 2, 2], [0, 0, 2, 2], [3, 3, 4, 4]]); "
+        "print('kept', torchvision.ops.nms(b, torch.tensor([3., 2, 1]), 0.5).tolist())\"",
+        ("kept [0, 2]",),
+    ),
+    "torchaudio": Line(
+        "a hundredfold power in decibels",
+        'python -c "import torch, torchaudio; '
+        "print('dB', torchaudio.functional.amplitude_to_DB(torch.tensor([100.]), 10, 1e-10, 0).tolist())\"",
+        ("dB [20.0]",),
+    ),
+    "torchmetrics": Line(
+        "the accuracy of three answers of four",
+        "python -c \"import torch, torchmetrics; m = torchmetrics.Accuracy(task='binary'); "
+        "m.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 1, 0, 0])); print('accuracy', m.compute().item())\"",
+        ("accuracy 0.75",),
     ),
 }
 
@@ -129,6 +176,15 @@ def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> str:
     if problem:
         raise LabError(f"`{lines[0]}`: {problem}:\n{said[-3000:]}")
     return said
+
+
+def say(line: Line, name: str, activate: str = ACTIVATE) -> None:
+    """Type a line on a node; LabError where it fails, or does not print what it must."""
+    done = typed(name, line.text, activate)
+    lacking = [part for part in line.parts if part not in done.stdout]
+    if done.returncode or lacking:
+        problem = f"ended with {done.returncode}" if done.returncode else f"did not print {lacking[0]!r}"
+        raise LabError(f"`{line.text}` {problem} on {name}:\n{done.stdout[-3000:]}")
 
 
 def shortcoming(output: str, ranks: int) -> str | None:

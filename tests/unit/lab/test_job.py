@@ -5,12 +5,14 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 from tests.lab import demo, job, paths, reference, users, wheels
 from tests.lab.nvml import machines
@@ -133,7 +135,7 @@ def test_other_hosts_compile_no_horovod(tmp_path):
 
 
 def test_what_a_first_run_builds_is_said_where_it_is_built():
-    """Horovod takes most of the demo's time; no reference system has it in the lab."""
+    """Horovod takes most of the demo's time; a reference system has a site of its own for it."""
     jobs = (demo.job(2), *(reference.get(name).job() for name in reference.names()))
     said = [next(step.usual for step in one.steps if step.name == "site") for one in jobs]
     assert ["Horovod" in usual for usual in said] == [True, *[False] * len(reference.names())]
@@ -162,20 +164,26 @@ def test_a_reference_system_has_wheels(name):
 
 @pytest.mark.parametrize("name", reference.names())
 def test_a_reference_system_changes_nothing_the_second_time(name):
+    """Nor with the variables of a later site."""
     steps = reference.get(name).job().steps
     assert [step.name for step in steps[:3]] == ["plan", "site", "verify"]
-    assert (steps[-1].playbook, steps[-1].still) == ("site", True)
+    sites = [step for step in steps if isinstance(step, job.Step) and step.playbook == "site"]
+    assert [step.still for step in sites] == [False, True] * (len(sites) // 2)
+    assert [step.options for step in sites[::2]] == [step.options for step in sites[1::2]]
+    assert steps[-1] == sites[-1]
 
 
 def test_what_differs_from_the_inventory_is_said():
     assert "but with pytorch_index: pypi:" in reference.get("a100-el8").remark
-    assert "but with pytorch_index: pypi, horovod: none:" in reference.get("a40-ubuntu2004").remark
+    remark = reference.get("a40-ubuntu2004").remark
+    assert "but with pytorch_index: pypi, horovod: none, nccl: latest:" in remark
+    assert "Horovod follows, with TensorFlow and without PyTorch;" in remark
 
 
 TYPED = {
     "a100-el8": ["torchrun with c10d", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
-    "a100-ubuntu2204": ["torchrun", ("horovodrun", "its profile has no Horovod"), "mpirun"],
-    "a40-ubuntu2004": ["torchrun on one node", ("horovodrun", "none is planned in the lab"), ("mpirun", "its users start nothing")],
+    "a100-ubuntu2204": ["torchrun", "torchmetrics", ("horovodrun", "its profile has no Horovod"), "mpirun"],
+    "a40-ubuntu2004": ["torchrun on one node", "torchvision", "torchaudio", "catboost", ("mpirun", "its users start nothing")],
     "multi-gpu-workstation": ["torchrun", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
 }  # fmt: skip
 
@@ -184,11 +192,11 @@ TYPED = {
 def test_users_commands_are_typed_after_the_report(name):
     steps = reference.get(name).job().steps
     names = [step.name for step in steps]
-    activated, *typed = steps[names.index("report") + 1 : -1]
+    activated, *typed = steps[names.index("report") + 1 : names.index("site", 2)]
     assert activated == job.Activated(activated.nodes, users.ACTIVATE)
     for one, expected in zip(typed, TYPED[name], strict=True):
         if isinstance(expected, str):
-            assert (type(one), one.name) == (job.Typed, expected)
+            assert (type(one), one.name) == (job.Said if expected in users.LINES else job.Typed, expected)
             assert one.nodes.total == len(reference.get(name).hosts) * reference.get(name).gpus
         else:
             assert (type(one), one.name) == (job.Remark, expected[0])
@@ -211,10 +219,59 @@ def test_modulefiles_are_loaded_where_the_inventory_has_them():
     assert {step.activate for step in modules.typed() if not isinstance(step, job.Remark)} == {users.LOAD}
 
 
-def test_horovodrun_is_typed_where_horovod_is_planned(monkeypatch):
-    monkeypatch.setattr(reference, "REQUESTS", {})
-    typed = [step.why for step in reference.get("a40-ubuntu2004").typed() if step.name == "horovodrun"]
-    assert typed[0].startswith("horovodrun -np 4 -H a40-1:4 ")
+def test_horovod_follows_where_a_profile_has_it():
+    """What compiles for GPUs comes between the roles that install its stubs and the one that needs it."""
+    profiles = yaml.safe_load((paths.CHECKOUT / "data" / "stack" / "profiles.yml").read_text(encoding="utf-8"))[
+        "profiles"
+    ]
+    asked = {name: "horovod" in profiles[name]["request"] for name in reference.names()}
+    assert {name: name in reference.HOROVOD for name in reference.names()} == asked
+    steps = reference.get("a40-ubuntu2004").job().steps
+    names = [step.name for step in steps]
+    later = steps[names.index("CUDA toolkit") :]
+    assert [step.name for step in later[1:]] == [
+        "site",
+        "verify",
+        "horovodrun --check-build",
+        "horovodrun on one node",
+        "site",
+    ]
+    assert {step.options for step in later if isinstance(step, job.Step)} == {later[1].options}
+    assert later[4].why.startswith("horovodrun -np 4 -H localhost:4 ")
+
+
+@pytest.mark.parametrize("name", reference.HOROVOD)
+def test_it_is_compiled_for_the_same_driver_cuda_and_nccl(name):
+    """Nothing but the environment differs, and nothing brings PyTorch, for whose CUDA it would have to be compiled."""
+    variables = reference.get(name).content["gpu_nodes"]["vars"]
+    question = {"ansible_core": "2.19", "profile": variables["gpu_stack_profile"], **variables["gpu_stack_host"]}
+    later = reference.HOROVOD[name]
+    first, second = (
+        resolve({**question, "request": one})["stack"]
+        for one in (reference.get(name).request, later["gpu_stack_request"])
+    )
+    assert [part for part in ("driver", "cuda", "cudnn", "nccl") if first[part] != second[part]] == []
+    assert (
+        "horovod" in second["environments"][0]["frameworks"]
+        and "pytorch" not in second["environments"][0]["frameworks"]
+    )
+    assert set(later["python_env_packages"]) == {one for one in variables["python_env_packages"] if "torch" not in one}
+
+
+def test_what_compiles_is_laid_on_every_host(monkeypatch, tmp_path):
+    laid = []
+    monkeypatch.setattr(job.toolkit, "put", laid.append)
+    job.Equipped(("gpu-1", "gpu-2")).run(job.Job(tmp_path, (), "make it"))
+    assert laid == ["gpu-1", "gpu-2"]
+
+
+@pytest.mark.parametrize("name", reference.names())
+def test_packages_beside_the_frameworks_compute(name):
+    """They are in the system's wheels, too."""
+    packages = reference.get(name).content["gpu_nodes"]["vars"].get("python_env_packages", [])
+    assert [one for one in packages if one not in users.LINES] == []
+    collected = {re.split("[=<>]", one)[0] for one in wheels.get(name).requirements}
+    assert set(packages) <= collected
 
 
 @pytest.mark.parametrize("found", [users.ENVIRONMENT, "/usr"])
@@ -279,7 +336,7 @@ def test_what_a_former_run_left_does_not_travel(tmp_path, monkeypatch):
     monkeypatch.setattr(reference.hosts, "up", lambda *args, **more: given.update(args=args, **more))
     system.up()
     assert given["args"] == ("a40", 1, Path(system.inventory) / "lab.yml", ("a40-pcie",), "ubuntu2004")
-    assert given["variables"]["gpu_stack_request"] == {"pytorch_index": "pypi", "horovod": "none"}
+    assert given["variables"]["gpu_stack_request"] == {"pytorch_index": "pypi", "horovod": "none", "nccl": "latest"}
     assert given["wheel_set"] == "a40-ubuntu2004"
     found = {str(path.relative_to(system.inventory)) for path in system.inventory.rglob("*") if path.is_file()}
     assert found == {"hosts.yml", "group_vars/all.yml"}

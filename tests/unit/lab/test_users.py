@@ -4,6 +4,7 @@
 """What users type on nodes, and what these commands must print, without nodes: podman is a program that writes down what it is asked."""
 
 import json
+import shlex
 
 import pytest
 
@@ -74,6 +75,11 @@ def nodes(tmp_path, monkeypatch):
             "horovodrun",
             2,
             "horovodrun -np 4 -H gpu-1:2,gpu-2:2 /opt/allreduce/envs/main/bin/python /home/trainer/train_horovod.py --epochs 2",
+        ),
+        (
+            "horovodrun on one node",
+            4,
+            "horovodrun -np 4 -H localhost:4 /opt/allreduce/envs/main/bin/python /home/trainer/train_horovod_tf.py --epochs 2",
         ),
         (
             "mpirun",
@@ -158,3 +164,45 @@ def test_the_python_that_an_activated_shell_finds(nodes):
     assert nodes.asked[0]["asked"][5].startswith("module load allreduce/main && exec timeout 900 python -c ")
     with pytest.raises(LabError, match=r"`\. /opt/.*/activate` ended with 1 on gpu-2:\nno such file"):
         users.prefix("gpu-2")
+
+
+BUILD = """\
+Available Frameworks:
+    [X] TensorFlow
+    [ ] PyTorch
+Available Controllers:
+    [{}] Gloo
+Available Tensor Operations:
+    [X] NCCL
+    [X] Gloo
+"""
+
+
+def test_a_line_must_print_its_parts(nodes):
+    line = users.LINES["horovodrun --check-build"]
+    nodes.say(gpu_1=(0, BUILD.format("X")))
+    users.say(line, "gpu-1")
+    assert nodes.asked[0]["asked"][5] == f"{users.ACTIVATE} && exec timeout 900 horovodrun --check-build"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "problem"),
+    [
+        (0, BUILD.replace("[X] NCCL", "[ ] NCCL"), r"did not print '\[X\] NCCL'"),
+        (1, BUILD, "ended with 1"),
+    ],
+)
+def test_a_line_that_printed_something_else_ends_the_job(nodes, status, said, problem):
+    nodes.say(gpu_1=(status, said))
+    with pytest.raises(LabError, match=rf"^`horovodrun --check-build` {problem} on gpu-1:\n"):
+        users.say(users.LINES["horovodrun --check-build"], "gpu-1")
+
+
+@pytest.mark.parametrize("name", users.LINES)
+def test_lines_keep_their_quotes_in_the_shell(name):
+    """The program that Python gets is one, and none of it is changed."""
+    program, *given = shlex.split(users.LINES[name].text)
+    if program == "python":
+        option, text = given
+        assert option == "-c"
+        compile(text, name, "exec")
