@@ -90,11 +90,12 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line that trains nothing; why: what it shows; parts: what it must print, in any order."""
+    """A line that trains nothing; why: what it shows; parts: what it must print, in any order; scripts: what it needs, in the checkout."""
 
     why: str
     text: str
     parts: tuple[str, ...]
+    scripts: tuple[str, ...] = ()
 
 
 # A package of the inventory by its name: it computes something whose result is known.
@@ -111,11 +112,10 @@ LINES = {
         ("trees 2",),
     ),
     "torchvision": Line(
-        "of three boxes the second is the first",
-        'python -c "import torch, torchvision; '
-        "b = torch.tensor([[0., 0, 2, 2], [0, 0, 2, 2], [3, 3, 4, 4]]); "
-        "print('kept', torchvision.ops.nms(b, torch.tensor([3., 2, 1]), 0.5).tolist())\"",
-        ("kept [0, 2]",),
+        "its compiled operators, and CIFAR-10 as --data reads it",
+        "python with_torchvision.py",
+        ("of three boxes kept [0, 2]", "6 files of CIFAR-10 read alike"),
+        ("tests/lab/with_torchvision.py", "examples/cifar10.py"),
     ),
     "torchaudio": Line(
         "a hundredfold power in decibels",
@@ -133,11 +133,11 @@ LINES = {
 
 
 def place(names: Sequence[str], scripts: Sequence[str]) -> None:
-    """Put examples into the home of the training user, on every node."""
+    """Put files of the checkout into the home of the training user, on every node."""
     for name in names:
         for script in scripts:
-            text = (paths.CHECKOUT / "examples" / script).read_text(encoding="utf-8")
-            target = Path(HOME) / script
+            text = (paths.CHECKOUT / script).read_text(encoding="utf-8")
+            target = Path(HOME) / Path(script).name
             podman(
                 "exec",
                 "--interactive",
@@ -163,7 +163,7 @@ def typed(name: str, line: str, activate: str = ACTIVATE) -> subprocess.Complete
 
 def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> str:
     """Type a command, wait for its end, and return what it printed; LabError has that where it did not train."""
-    place(nodes.names, [command.script])
+    place(nodes.names, [f"examples/{command.script}"])
     where = nodes.names if command.everywhere else nodes.names[:1]
     lines = [command.on(nodes, number) for number in range(len(where))]
     with ThreadPoolExecutor() as pool:  # torchrun's agents wait for each other
@@ -180,6 +180,7 @@ def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> str:
 
 def say(line: Line, name: str, activate: str = ACTIVATE) -> None:
     """Type a line on a node; LabError where it fails, or does not print what it must."""
+    place([name], line.scripts)
     done = typed(name, line.text, activate)
     lacking = [part for part in line.parts if part not in done.stdout]
     if done.returncode or lacking:

@@ -198,11 +198,22 @@ def test_a_line_that_printed_something_else_ends_the_job(nodes, status, said, pr
         users.say(users.LINES["horovodrun --check-build"], "gpu-1")
 
 
+def test_a_line_finds_its_scripts_beside_it(nodes):
+    line = users.LINES["torchvision"]
+    nodes.say(gpu_1=(0, "\n".join(line.parts)))
+    users.say(line, "gpu-1")
+    placed = [one for one in nodes.asked if one["asked"][0] == "--interactive"]
+    assert {one["asked"][-1] for one in placed} == {
+        f"/home/trainer/{name}" for name in ("cifar10.py", "with_torchvision.py")
+    }
+    assert {one["given"] for one in placed} == {(paths.CHECKOUT / name).read_text("utf-8") for name in line.scripts}
+
+
 @pytest.mark.parametrize("name", users.LINES)
 def test_lines_keep_their_quotes_in_the_shell(name):
     """The program that Python gets is one, and none of it is changed."""
     program, *given = shlex.split(users.LINES[name].text)
-    if program == "python":
-        option, text = given
-        assert option == "-c"
+    if given[0] == "-c":
+        _option, text = given
+        assert program == "python"
         compile(text, name, "exec")
