@@ -44,6 +44,12 @@ def _problem(line: object) -> Problem | None:
     return Problem("package_chosen", PACKAGES, {"value": str(line), "component": chosen}) if chosen else None
 
 
+def asked(variables: Mapping[str, Any]) -> list[str]:
+    """Return the packages that a node's variables ask for; python_env_packages is a list or a text with commas."""
+    value = variables.get(PACKAGES) or ()
+    return [line.strip() for line in value.split(",")] if isinstance(value, str) else [str(line) for line in value]
+
+
 def with_packages(stack: Mapping[str, Any], packages: Iterable[str]) -> dict[str, Any]:
     """Return a stack whose environments have these packages, too."""
     return {**stack, "environments": [_with(one, packages) for one in stack["environments"]]}

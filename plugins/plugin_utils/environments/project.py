@@ -9,7 +9,7 @@ A project file, because only there a package can be bound to one index.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -17,7 +17,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ..stack.inputs import find_os
 from ..stack.tables import Tables, load
 from ..stack.versions import at_least
-from .extras import with_packages
+from .extras import asked, with_packages
 
 # What is read of the first host of a kind.
 READS = (
@@ -62,7 +62,7 @@ def pylock_requests(
     return [
         _request(tables, kind["stack"], one, kind["hosts"][0], known.get(kind["hosts"][0]) or {})
         for kind in plan["stacks"]
-        for one in with_packages(kind["stack"], _packages(known.get(kind["hosts"][0]) or {}))["environments"]
+        for one in with_packages(kind["stack"], asked(known.get(kind["hosts"][0]) or {}))["environments"]
         if one["interpreter"]["source"] != "conda"
     ]
 
@@ -103,8 +103,3 @@ def _environment(variables: Mapping[str, Any]) -> dict[str, str]:
         **found,
         **{str(name): str(value) for name, value in (variables.get("python_env_environment") or {}).items()},
     }
-
-
-def _packages(variables: Mapping[str, Any]) -> Iterable[str]:
-    value = variables.get("python_env_packages") or ()
-    return [line.strip() for line in value.split(",")] if isinstance(value, str) else [str(line) for line in value]

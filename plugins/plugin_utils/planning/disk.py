@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from ..documents.comparison import Status
 from ..documents.parsing import parse
-from ..documents.stack import Environment, System
+from ..documents.stack import Environment, Package, System
+from ..drift.packages import compare_packages
 from ..drift.record import observe
 from ..drift.requests import request_digest
 from ..problems.sentence import Sentence
@@ -55,7 +57,16 @@ def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
     if component == "driver":
         have = (state.get("driver") or {}).get("installed") or ""
         return have.split(".")[0] == stack["driver"]["branch"]
-    return component == "environment" and _has_environment(name or "", stack, state)
+    if component == "environment":
+        return _has_environment(name or "", stack, state)
+    return _has_packages(component, stack, state)
+
+
+def _has_packages(component: str, stack: Mapping, state: Mapping) -> bool:
+    """Return True if all packages of a component are there, in its version."""
+    planned = [parse(Package, one) for one in (stack.get(component) or {}).get("packages") or []]
+    found = compare_packages(component, planned, observe(state))
+    return bool(found) and all(one.status is Status.AS_PLANNED for one in found)
 
 
 def _has_environment(name: str, stack: Mapping, state: Mapping) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..drift.selinux import refusals
+from ..environments.extras import asked, with_packages
 from ..problems.problem import ProblemError
 from ..problems.sentence import Sentence
 from ..stack.explain import conflict_line, conflict_sentence
@@ -187,7 +188,7 @@ def _gpu(gpu: Mapping) -> str:
 
 
 def _shortages(_name: str, variables: Mapping, stack: Mapping) -> list[Sentence]:
-    return disk_shortage(stack, _state(variables))
+    return disk_shortage(with_packages(stack, asked(variables)), _state(variables))
 
 
 def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[Sentence]:

@@ -52,6 +52,17 @@ def test_what_is_installed_needs_no_room():
     assert shortage(STACK, state) == []
 
 
+def test_a_toolkit_needs_room_until_all_its_packages_are_there_in_their_version():
+    stack = resolve({"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"cuda": "12.1", "pytorch": "none"}})["stack"]
+    there = {one["name"]: (one["version"] or "1").replace("*", "1") for one in stack["cuda"]["packages"]}
+    free = {"disk_free_mib": {"/": 100}, "driver": {"installed": f"{stack['driver']['branch']}.1"}}
+    assert shortage(stack, {**free, "packages": there}) == []
+    first = next(iter(there))
+    for packages in ({**there, first: "0.1"}, {name: there[name] for name in there if name != first}, None):
+        (found,) = shortage(stack, {**free, "packages": packages})
+        assert "are needed for cuda;" in found
+
+
 def test_environments_are_known_by_their_name_and_not_by_the_text():
     parts = [{**part, "part": "some words"} for part in STACK["disk_mib"]]
     state = {"disk_free_mib": {"/": 1}, "driver": {"installed": "535.261.03"}, "environments": {"main": MAIN}}

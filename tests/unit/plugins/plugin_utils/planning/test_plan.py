@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.extras import with_packages
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import plan as planning
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
@@ -99,6 +103,19 @@ def test_a_request_that_is_no_dictionary():
 
 def test_a_disk_that_is_too_small_is_told_with_its_host():
     assert planned(a=DESCRIBED, b=MEASURED)["shortages"][0].startswith("b: 20 MiB are free under /opt")
+
+
+@pytest.mark.parametrize("packages", [["catboost", "torchvision"], "catboost, torchvision"], ids=["list", "text"])
+def test_an_environment_with_more_packages_is_known_when_it_is_there(packages):
+    """What is installed takes no further room: its request names the packages."""
+    stack = planned(b=MEASURED)["stacks"][0]["stack"]
+    whole = with_packages(stack, ["catboost", "torchvision"])
+    digest = request_digest(parse(Environment, whole["environments"][0]), parse(System, stack["os"]))
+    facts = MEASURED["ansible_facts"]
+    state = {**facts["gpu_node_state"], "environments": {"main": {"lock": {"request": digest, "packages": {}}}}}
+    measured = {"ansible_facts": {**facts, "gpu_node_state": state}}
+    assert planned(b={**measured, "python_env_packages": packages})["shortages"] == []
+    assert planned(b=measured)["shortages"] != []
 
 
 def enforcing(on, **state):
