@@ -67,7 +67,9 @@ def test_a_daemon_that_acts_for_the_training_user_counts(tmp_path):
         '{ read } for  pid=9 comm="sshd" name="authorized_keys" dev="dm-0" ino=45 scontext=system_u:system_r:sshd_t:s0 '
         "tcontext=unconfined_u:object_r:user_tmp_t:s0 tclass=file permissive=0"
     )
-    log = rocky.event(1, denial, uid=0, comm="sshd", exe="/usr/sbin/sshd").replace(" euid=0 ", f" euid={rocky.TRAINER} ")
+    log = rocky.event(1, denial, uid=0, comm="sshd", exe="/usr/sbin/sshd").replace(
+        " euid=0 ", f" euid={rocky.TRAINER} "
+    )
     assert [one["target"] for one in read(tmp_path, log)["denials"]] == ["authorized_keys"]
 
 
