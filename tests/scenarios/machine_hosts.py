@@ -4,9 +4,11 @@
 """Machines with a kernel of their own as hosts of a scenario: they boot, and their power can be cut."""
 
 import io
+import json
 import shutil
 import subprocess
 import tarfile
+import time
 
 from cluster import CHECKOUT, LAB, Cluster
 
@@ -60,6 +62,15 @@ class Machines(Cluster):
         self.send(host, archive, hardware.MOUNT)
         shutil.rmtree(root)
 
+    def checked(self, host, place, **variables):
+        """{check: (status, measured)} of one node, as playbook verify judges it without training."""
+        (place / "verify.json").unlink(missing_ok=True)
+        given = {"report_directory": str(place), "verify_collectives": False, **variables}
+        run = self.play("playbooks/verify.yml", "--limit", host, "-e", json.dumps(given))
+        assert (place / "verify.json").exists(), run.output[-6000:]
+        document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
+        return {one["name"]: (one["status"], one["measured"]) for one in document["nodes"][host]["checks"]}
+
     def python(self, host, program):
         """Run a Python program on a machine that may import the collection's module_utils; what it prints."""
         packed = io.BytesIO()
@@ -84,6 +95,15 @@ class Machines(Cluster):
         """Press the power button, switch the machine on again, and wait for SSH."""
         qemu.shut_down(self.machine(host))
         guests.start(self.machine(host))
+
+    def boots(self, host, command):
+        """Run a command that ends in a reboot, and wait for SSH after it."""
+        boot = "cat /proc/sys/kernel/random/boot_id"
+        before, end = self.on(host, boot), time.monotonic() + guests.BOOT_SECONDS
+        self.on(host, command, check=False)
+        while self.on(host, boot, check=False) in ("", before):
+            assert time.monotonic() < end, f"{host} did not boot again"
+            time.sleep(3)
 
     def cut_power(self, host):
         qemu.cut_power(self.machine(host))

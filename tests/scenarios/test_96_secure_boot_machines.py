@@ -1,17 +1,17 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secure Boot on a machine with UEFI firmware, Debian's shim and a kernel that refuses modules.
+"""Secure Boot on a machine with UEFI firmware, Debian's shim and a kernel that refuses modules; the console is typed at.
 
-Everything but the GPU and what the driver's module does is real: DKMS compiles and signs, mokutil asks, the kernel refuses.
+Everything but the GPU and what the driver's module does is real: DKMS compiles and signs, mokutil asks, MokManager enrols, the kernel loads.
 """
-
-import json
 
 import pytest
 from cluster import KEEP
+from driver_machine import NEWER, DriverMachine
 from fault_host import last_message
-from machine_hosts import Machines
+
+from tests.lab.machines import console, guests
 
 pytestmark = pytest.mark.lab
 
@@ -19,57 +19,32 @@ PASSWORD = "correct horse"
 CERTIFICATE = "/var/lib/dkms/mok.pub"
 ENROL = {"nvidia_driver_signing_key_password": PASSWORD}
 REASON = "cannot load until its signing key is enrolled at the console at the next boot: reboot and choose Enroll MOK"
-# The GPU on the PCI bus. Role base is left out, as compilers are slow to install there: its directory, and what the image has.
-SHOW_GPU = """
-install -d /var/lib/allreduce
-ln -sfn /srv/machine /etc/simulated-nvml
-cat > /etc/systemd/system/lab-pci.service <<'END'
-[Unit]
-Before=ssh.service
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/srv/machine/files/lab-machine pci
-[Install]
-WantedBy=multi-user.target
-END
-systemctl enable -q --now lab-pci.service
-# What udev does for the device.
-echo nvidia > /etc/modules-load.d/lab.conf
-"""
 # What udev asks kmod for when it sees an A40, and takes nouveau for an answer.
 NOUVEAU = "modprobe --use-blacklist --dry-run --verbose pci:v000010DEd00002235sv000010DEsd0000145Abc03sc02i00 2>&1 | grep -c nouveau || true"
+# The module of the machine, without its signature and with one of a key that nobody enrolled.
+TAMPER = """
+cd /root
+cp $(modinfo --field filename nvidia) unsigned.ko
+strip --strip-debug unsigned.ko
+openssl req -new -x509 -nodes -subj /CN=nobody -newkey rsa:2048 -keyout other.key -outform DER -out other.der 2> /dev/null
+cp unsigned.ko other.ko
+/usr/lib/linux-kbuild-*/scripts/sign-file sha256 other.key other.der other.ko
+"""
 
 
-class SecureBoot(Machines):
+class SecureBoot(DriverMachine):
     """One machine with a GPU, and somebody at its console."""
 
     def __init__(self):
-        super().__init__("secureboot", 1, "--secure-boot", "--mirror")
-        self.host = self.hosts[0]
-        self.send_hardware(self.host, "a40-pcie")
-        self.run(SHOW_GPU)
+        super().__init__("secureboot", "--secure-boot")
 
-    def run(self, command, check=True):
-        return self.on(self.host, command, check).strip()
-
-    def stack(self, tags="driver", driver="550", **variables):
-        said = {"gpu_stack_request": {"driver": driver, "driver_source": "nvidia"}, **variables}
-        return self.play("tests/scenarios/faults/stack.yml", "--tags", tags, "-e", json.dumps(said))
-
-    def changes(self, **variables):
-        """The number of changes of a run that succeeds."""
-        run = self.stack(**variables)
-        assert run.status == 0, run.output[-6000:]
-        return run.recap[self.host]["changed"]
-
-    def pending(self):
-        """The reason of the reboot that is due, or nothing."""
-        return json.loads(self.run("cat /var/lib/allreduce/reboot-pending 2>/dev/null || echo '{}'")).get("reason")
-
-    def loaded(self):
-        """The driver that the kernel has, as the collection measures it."""
-        return self.measured(self.host, "node_state")["ansible_facts"]["gpu_node_state"]["driver"]["loaded"]
+    def boot(self, at_console=lambda _screen: None):
+        """Reboot with somebody at the console; return once users may log in."""
+        with console.Console(self.machine(self.host)) as screen:
+            self.run("systemctl reboot", check=False)
+            at_console(screen)
+            screen.wait_for("login:")
+        guests.start(self.machine(self.host))
 
     def secure_boot(self):
         """(Whether signatures are demanded, the state of the signing key), as the collection measures them."""
@@ -114,3 +89,48 @@ def test_21_while_it_awaits_the_console_nothing_changes_and_nobody_reboots_it(ma
     boot = machine.run("cat /proc/sys/kernel/random/boot_id")
     assert machine.changes(**ENROL, nvidia_driver_reboot_allowed=True) == 0
     assert machine.run("cat /proc/sys/kernel/random/boot_id") == boot
+
+
+def test_22_a_boot_at_which_nobody_answers_drops_the_request_and_the_next_run_asks_again(machine):
+    machine.boot()
+    assert machine.secure_boot() == (True, "unknown")
+    assert machine.changes(**ENROL) > 0
+    assert machine.secure_boot() == (True, "pending")
+    assert REASON in machine.pending()
+
+
+def test_30_after_the_console_the_signed_module_is_loaded_and_no_other(machine):
+    machine.boot(lambda screen: console.enrol(screen, PASSWORD))
+    assert machine.secure_boot() == (True, "enrolled")
+    assert machine.loaded() == machine.run("modinfo --field version nvidia")
+    machine.changes()
+    assert machine.pending() is None
+    assert machine.changes() == 0
+    machine.run(TAMPER)
+    machine.run("modprobe --remove nvidia")
+    for name in ("unsigned", "other"):
+        said = machine.run(f"insmod /root/{name}.ko 2>&1 || true")
+        assert "could not insert module" in said and "rejected" in said, said
+    assert machine.loaded() is None
+    assert machine.changes() > 0
+    assert machine.loaded() == machine.run("modinfo --field version nvidia")
+
+
+def test_40_a_new_version_is_loaded_after_the_roles_own_reboot_without_the_console(machine):
+    old, boot = machine.loaded(), machine.run("cat /proc/sys/kernel/random/boot_id")
+    run = machine.stack(driver="580", nvidia_driver_reboot_allowed=True)
+    assert run.status == 0, run.output[-6000:]
+    assert machine.run("cat /proc/sys/kernel/random/boot_id") != boot
+    assert machine.loaded() == machine.run("modinfo --field version nvidia") != old
+    assert machine.secure_boot() == (True, "enrolled")
+    assert machine.pending() is None
+    assert machine.changes(driver="580") == 0
+
+
+def test_50_a_new_kernel_that_came_with_its_headers_boots_with_the_driver(machine):
+    kernel, _ = machine.run(NEWER).split()[:2]
+    machine.new_kernel(kernel, "image", "headers")
+    assert machine.loaded() == machine.run("modinfo --field version nvidia")
+    assert machine.run("modinfo --field signer nvidia") == "DKMS module signing key"
+    assert machine.pending() is None
+    assert machine.changes(driver="580") == 0
