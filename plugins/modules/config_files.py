@@ -101,6 +101,17 @@ options:
         type: list
         elements: str
         default: []
+      then:
+        description:
+          - Program and arguments to run once the file is in place or gone, such as V(ldconfig); once for all entries that name the same.
+          - If it fails, or the execution is interrupted before its end, the next execution runs it again, unless O(secrets) are given.
+        type: list
+        elements: str
+        default: []
+      then_if:
+        description: Path, which may contain wildcards, without which O(files[].then) does not run.
+        type: str
+        default: ''
   secrets:
     description: Strings in the files to hide in output and logs, such as the password of a proxy.
     type: list
@@ -123,6 +134,8 @@ EXAMPLES = r"""
         content: |
           blacklist nouveau
           options nouveau modeset=0
+        then: [update-initramfs, -u, -k, all]
+        then_if: /boot/initrd.img-*
 
 - name: Name the nodes in the file that they look in first
   allreduce.gpu.config_files:
@@ -156,6 +169,8 @@ seen:
   sample: {/etc/modprobe.d/allreduce-old.conf: absent}
 """
 
+import glob
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files, seen_files
@@ -179,6 +194,8 @@ SPEC = {
     "follow": {"type": "bool", "default": True},
     "as_owner": {"type": "bool", "default": False},
     "validate": {"type": "list", "elements": "str", "default": []},
+    "then": {"type": "list", "elements": "str", "default": []},
+    "then_if": {"type": "str", "default": ""},
 }
 
 
@@ -195,6 +212,26 @@ def writer(module, wanted):
         replace_file(module, path, config_files.as_bytes(content), check if validate else None, wanted["in_place"])
 
     return write
+
+
+def follow(module, changed):
+    """Run what follows the entries at the changed paths, and those where an execution before did not reach its end; the commands.
+
+    In check mode, those that would run.
+    """
+    late = seen_files.unnoted(FileTree(), module.params["noted"])
+    commands = []
+    for entry in module.params["files"]:
+        due = entry["path"] in changed or seen_files.name(entry) in late
+        if due and entry["then"] not in [[], *commands] and (not entry["then_if"] or glob.glob(entry["then_if"])):
+            commands.append(entry["then"])
+    for command in [] if module.check_mode else commands:
+        rc, out, err = module.run_command(command)
+        if rc != 0:
+            said = " ".join((err or out).split()) or "it printed nothing"
+            text = "The files are as declared, but %s ended with %d: %s. The next run tries it again."
+            module.fail_json(msg=text % (" ".join(command), rc, said))
+    return commands
 
 
 def main():
@@ -222,14 +259,16 @@ def main():
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
+    paths = [wanted["path"] for wanted, _found, _steps in changes]
+    followed = follow(module, paths)
     seen = (
         {}
         if module.check_mode
         else {"seen": seen_files.note(FileTree(), module.params["noted"], module.params["files"])}
     )
     module.exit_json(
-        changed=bool(changes),
-        changed_paths=[wanted["path"] for wanted, _found, _steps in changes],
+        changed=bool(changes or followed),
+        changed_paths=paths,
         diff=[config_files.diff(*change) for change in changes],
         **seen,
     )

@@ -21,6 +21,8 @@ NOTES = "files"
 # The entry of a file of which all is told by its path, state, content, mode, owner and group; its checker sees only a new content.
 PLAIN = frozenset(["path", "state", "content", "mode", "owner", "group", "validate"])
 DEFAULTS = {"state": "file", "mode": "0644", "owner": "root", "group": "root"}
+# What follows a file, and tells nothing of it.
+FOLLOWING = ("then", "then_if")
 # Of a file, several parts can be declared.
 PARTS = (("block", "block_name", "allreduce.gpu"), ("settings", "section", "main"))
 DECLARED = "declared "
@@ -44,7 +46,7 @@ def name(entry):
 
 def expected(entry):
     """Return the words for what a declared entry asks for: those of its state, or of the declaration where only a plan can compare them."""
-    given = {key: value for key, value in entry.items() if value is not None}
+    given = {key: value for key, value in entry.items() if value is not None and key not in FOLLOWING}
     entry = dict(DEFAULTS, **given)
     whole = entry["state"] != "file" or "content" in entry
     texts = all(isinstance(entry[key], type("")) for key in entry if key != "validate")
@@ -61,6 +63,13 @@ def read_seen(tree):
 def changed(tree, seen):
     """Return {name: the words that were asked for} of what is not so any more. seen: what is there now."""
     return {one: noted["words"] for one, noted in _noted(tree).items() if seen.get(one) != noted["words"]}
+
+
+def unnoted(tree, noted):
+    """Return the names of {name: words that are asked for} that no execution noted, as none reached its end; what is absent needs no note."""
+    known = _noted(tree)
+    absent = {"words": "absent"}
+    return {one for one, asked in noted.items() if known.get(one, absent)["words"] != asked}
 
 
 def note_settings(tree, record, files):

@@ -12,17 +12,28 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import seen_files
 from ansible_collections.allreduce.gpu.plugins.modules import config_files
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.account_helper import account
 
 COLLECTIONS = str(Path(config_files.__file__).resolve().parents[2] / ".collections")
 
 
-def run(check, *files, **options):
+# The module, whose notes are below the directory of the first argument.
+PROGRAM = """
+import sys
+from ansible_collections.allreduce.gpu.plugins.modules import config_files
+tree = config_files.FileTree(sys.argv.pop(1))
+config_files.FileTree = lambda: tree
+config_files.main()
+"""
+
+
+def run(check, *files, notes="/", **options):
     options = {"_ansible_check_mode": check, "_ansible_diff": True, **options}
     arguments = {"ANSIBLE_MODULE_ARGS": {"files": list(files), **options}}
     done = subprocess.run(
-        [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.config_files", json.dumps(arguments)],
+        [sys.executable, "-c", PROGRAM, str(notes), json.dumps(arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -141,6 +152,59 @@ def test_an_owner_who_is_still_to_be_made_has_nothing(theirs):
     result = run(True, {**theirs, "owner": "allreduce-nobody"})
     assert result["changed"] and result["diff"][0]["before"] == "# absent\n"
     assert run(False, {**theirs, "owner": "allreduce-nobody"})["failed"]
+
+
+def following(wanted, tmp_path, **more):
+    """The entry, whose command writes a line each time that it runs."""
+    return {**wanted, "then": ["sh", "-c", f"echo ran >> {tmp_path}/log"], **more}
+
+
+def times(tmp_path):
+    return len((tmp_path / "log").read_text().split()) if (tmp_path / "log").exists() else 0
+
+
+def test_what_follows_runs_once_for_all_and_not_again(wanted, tmp_path):
+    both = [following(wanted, tmp_path), following({**wanted, "path": str(tmp_path / "other")}, tmp_path)]
+    assert run(True, *both)["changed"] and times(tmp_path) == 0
+    assert run(False, *both)["changed"] and times(tmp_path) == 1
+    assert not run(False, *both)["changed"] and times(tmp_path) == 1
+    assert run(False, dict(both[0], state="absent"), both[1])["changed"] and times(tmp_path) == 2
+
+
+@pytest.mark.parametrize(("there", "runs"), [("conf*", 1), ("nothing-*", 0)])
+def test_what_follows_runs_only_where_its_path_is(wanted, tmp_path, there, runs):
+    assert run(False, following(wanted, tmp_path, then_if=str(tmp_path / there)))["changed"]
+    assert times(tmp_path) == runs
+
+
+def test_what_follows_is_told_when_it_fails(wanted):
+    result = run(False, dict(wanted, then=["sh", "-c", "echo No space left >&2; exit 1"]))
+    assert result["failed"] and "ended with 1: No space left. The next run tries it again." in result["msg"]
+    assert Path(wanted["path"]).read_text() == wanted["content"]
+
+
+def noted(check, entry, tmp_path):
+    """The answer of the module that notes its entry, below a directory of the test."""
+    return run(check, entry, notes=tmp_path / "notes", noted={entry["path"]: seen_files.expected(entry)})
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("state", ["file", "absent"])
+def test_what_follows_runs_in_the_next_run_where_one_was_interrupted(wanted, tmp_path, state, check):
+    """The file is as declared already, and what was noted is older."""
+    entry = following(wanted, tmp_path)
+    assert noted(False, entry, tmp_path)["changed"] and times(tmp_path) == 1
+    entry = dict(entry, content="key = other\n", state=state)
+    assert noted(False, dict(entry, then=["false"]), tmp_path)["failed"] and times(tmp_path) == 1
+    result = noted(check, entry, tmp_path)
+    assert (result["changed"], result["changed_paths"], times(tmp_path)) == (True, [], 1 if check else 2)
+    if not check:
+        assert not noted(False, entry, tmp_path)["changed"] and times(tmp_path) == 2
+
+
+def test_nothing_follows_what_was_never_there(wanted, tmp_path):
+    assert not noted(False, following(wanted, tmp_path, state="absent"), tmp_path)["changed"]
+    assert times(tmp_path) == 0
 
 
 @pytest.mark.parametrize("check", [False, True])
