@@ -174,7 +174,7 @@ import glob
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files, seen_files
-from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.host.ansible_module import PLACE, replace_file
 from ..module_utils.machine.files import FileTree
 
 SPEC = {
@@ -226,7 +226,7 @@ def follow(module, changed):
         if due and entry["then"] not in [[], *commands] and (not entry["then_if"] or glob.glob(entry["then_if"])):
             commands.append(entry["then"])
     for command in [] if module.check_mode else commands:
-        rc, out, err = module.run_command(command)
+        rc, out, err = module.run_command(command, cwd=PLACE)
         if rc != 0:
             said = " ".join((err or out).split()) or "it printed nothing"
             text = "The files are as declared, but %s ended with %d: %s. The next run tries it again."

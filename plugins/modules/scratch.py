@@ -130,7 +130,7 @@ import uuid
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import program_output, replace_file
+from ..module_utils.host.ansible_module import PLACE, program_output, replace_file
 from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
 from ..module_utils.storage.accounts import identify
@@ -160,7 +160,7 @@ def main():
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
 
     def run(arguments):
-        code, out, err = module.run_command(arguments, environ_update={"LC_ALL": "C", "LANG": "C"}, data="")
+        code, out, err = module.run_command(arguments, cwd=PLACE, environ_update={"LC_ALL": "C", "LANG": "C"}, data="")
         return code, out + err
 
     machine = Machine(

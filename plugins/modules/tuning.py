@@ -116,7 +116,7 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.host.ansible_module import PLACE, replace_file
 from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings import applied
@@ -153,7 +153,7 @@ def main():
     given = module.params
 
     def run(arguments):
-        code, out, err = module.run_command(arguments, environ_update={"LC_ALL": "C", "LANG": "C"})
+        code, out, err = module.run_command(arguments, cwd=PLACE, environ_update={"LC_ALL": "C", "LANG": "C"})
         return code, out + err
 
     wanted = NOTHING if given["state"] == "absent" else {key: given[key] for key in NOTHING}

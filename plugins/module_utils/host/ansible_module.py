@@ -10,6 +10,10 @@ __metaclass__ = type
 import os
 import tempfile
 
+# Of programs that run on a node. With SELinux, some that root starts, such as update-initramfs, may not enter the home directory
+# of the user who connected, and fail there.
+PLACE = "/"
+
 
 def program_output(module, root):
     """Return a function that takes an argument list and returns the program's output.
@@ -21,7 +25,9 @@ def program_output(module, root):
         program = module.get_bin_path(arguments[0]) if root == "/" else None
         if program is None:
             return None
-        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
+        rc, out, dummy_err = module.run_command(
+            [program] + arguments[1:], cwd=PLACE, environ_update={"LC_ALL": "C", "LANG": "C"}
+        )
         return out if rc == 0 else None
 
     return output
@@ -36,7 +42,9 @@ def program_runner(module):
     def run(arguments, data=None):
         if module.get_bin_path(arguments[0]) is None:
             return 127, "there is no such program"
-        code, out, err = module.run_command(arguments, data=data, environ_update={"LC_ALL": "C", "LANG": "C"})
+        code, out, err = module.run_command(
+            arguments, data=data, cwd=PLACE, environ_update={"LC_ALL": "C", "LANG": "C"}
+        )
         return code, out + err if code else out
 
     return run

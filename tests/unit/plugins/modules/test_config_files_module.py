@@ -171,6 +171,11 @@ def test_what_follows_runs_once_for_all_and_not_again(wanted, tmp_path):
     assert run(False, dict(both[0], state="absent"), both[1])["changed"] and times(tmp_path) == 2
 
 
+def test_what_follows_runs_where_every_program_may_be(wanted, tmp_path):
+    run(False, dict(wanted, then=["sh", "-c", f"pwd > {tmp_path}/place"]))
+    assert (tmp_path / "place").read_text().strip() == "/"
+
+
 @pytest.mark.parametrize(("there", "runs"), [("conf*", 1), ("nothing-*", 0)])
 def test_what_follows_runs_only_where_its_path_is(wanted, tmp_path, there, runs):
     assert run(False, following(wanted, tmp_path, then_if=str(tmp_path / there)))["changed"]

@@ -17,8 +17,8 @@ class Module:
     def get_bin_path(self, name):
         return "/usr/bin/rpm" if name == "rpm" else None
 
-    def run_command(self, arguments, environ_update):
-        self.ran.append((arguments, environ_update["LC_ALL"]))
+    def run_command(self, arguments, cwd, environ_update):
+        self.ran.append((arguments, cwd, environ_update["LC_ALL"]))
         return self.rc, "output", "error"
 
     def atomic_move(self, source, target, unsafe_writes):
@@ -40,10 +40,10 @@ def test_output_of_a_program(tmp_path, program, rc, root, output):
     assert program_output(Module(tmp_path, rc), root)([program, "-qa"]) == output
 
 
-def test_programs_speak_english(tmp_path):
+def test_programs_speak_english_where_every_program_may_be(tmp_path):
     module = Module(tmp_path)
     program_output(module, "/")(["rpm", "-qa"])
-    assert module.ran == [(["/usr/bin/rpm", "-qa"], "C")]
+    assert module.ran == [(["/usr/bin/rpm", "-qa"], "/", "C")]
 
 
 def test_a_checker_reads_the_new_content_before_it_is_in_place(tmp_path):
