@@ -123,6 +123,12 @@ LINES = {
         "print('dB', torchaudio.functional.amplitude_to_DB(torch.tensor([100.]), 10, 1e-10, 0).tolist())\"",
         ("dB [20.0]",),
     ),
+    "mpi4py": Line(
+        "sums over two ranks, with the node's MPI",
+        "mpirun --oversubscribe -np 2 python mpi_allreduce.py --megabytes 0.001 1",
+        ("2 ranks on 1 node", "with Open MPI", "1000000 bytes"),
+        ("examples/mpi_allreduce.py",),
+    ),
     "torchmetrics": Line(
         "the accuracy of three answers of four",
         "python -c \"import torch, torchmetrics; m = torchmetrics.Accuracy(task='binary'); "

@@ -182,7 +182,7 @@ def test_what_differs_from_the_inventory_is_said():
 
 TYPED = {
     "a100-el8": ["torchrun with c10d", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
-    "a100-ubuntu2204": ["torchrun", "torchmetrics", ("horovodrun", "its profile has no Horovod"), "mpirun"],
+    "a100-ubuntu2204": ["torchrun", "torchmetrics", "mpi4py", ("horovodrun", "its profile has no Horovod"), "mpirun"],
     "a40-ubuntu2004": ["torchrun on one node", "torchvision", "torchaudio", "catboost", ("mpirun", "its users start nothing")],
     "multi-gpu-workstation": ["torchrun", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
 }  # fmt: skip
@@ -203,12 +203,14 @@ def test_users_commands_are_typed_after_the_report(name):
             assert one.why.startswith(expected[1])
 
 
-def test_where_mpirun_is_typed_a_training_installed_it():
-    """Roles install no Open MPI by themselves."""
+def test_mpirun_is_typed_where_the_inventory_has_open_mpi():
+    """Roles install none by themselves; mpi4py loads it."""
     for name in reference.names():
-        steps = reference.get(name).job().steps
-        installs = any("train_install_mpi=true" in step.options for step in steps if isinstance(step, job.Step))
-        assert installs == any(isinstance(step, job.Typed) and step.name == "mpirun" for step in steps)
+        system = reference.get(name)
+        variables = system.content["gpu_nodes"]["vars"]
+        has = any(one.startswith("openmpi") for one in variables.get("base_packages", []))
+        assert has == any(isinstance(step, job.Typed) and step.name == "mpirun" for step in system.job().steps)
+        assert has or "mpi4py" not in variables.get("python_env_packages", [])
 
 
 def test_modulefiles_are_loaded_where_the_inventory_has_them():
