@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 
@@ -13,6 +13,7 @@ from .clauses import Candidates, Clause, Relation
 from .components import RULES, component
 from .model import FACTS, AnyCandidate, Kind, Question, Slot, Solution
 from .rule import Context, Doubt, Rule
+from .slots import environment_of
 from .tables import Tables
 
 Facts = tuple[tuple[AnyCandidate, ...], ...]
@@ -83,7 +84,8 @@ class Session:
     def judge(self, question: Question, rules: Iterable[Rule] | None = None, doubts: Doubts = RULES) -> Judge:
         """Return the rules of a question, all of them by default; doubts: those that let pass what they doubt."""
         chosen = RULES if rules is None else tuple(rules)
-        return self._judge(self._context(question), self._facts(question), question.frameworks, chosen, doubts)
+        homes = tuple((name, environment_of(question, name)) for name in question.frameworks)
+        return self._judge(self._context(question), self._facts(question), homes, chosen, doubts)
 
     def _facts(self, question: Question) -> Facts:
         """Return the facts of a question by kind; equal facts of other questions are the same candidates."""
@@ -107,14 +109,15 @@ class Session:
         self,
         context: Context,
         facts: Facts,
-        frameworks: tuple[str, ...],
+        homes: tuple[tuple[Kind, str], ...],
         rules: tuple[Rule, ...],
         doubts: Doubts,
     ) -> Judge:
         of_kind, made = dict(zip(FACTS, facts, strict=True)), self._clauses.setdefault(context, {})
+        lives = dict(homes)
         found: dict[tuple[Kind, ...], list[Clause]] = {}
         for rule in rules:
-            if rule.needs and rule.needs not in frameworks:
+            if not _holds(rule, lives):
                 continue
             for looked_at in product(*(of_kind[kind] for kind in rule.scope if kind in of_kind)):
                 clause = made.get((rule, looked_at)) or Clause(context, rule, looked_at)
@@ -122,6 +125,13 @@ class Session:
                 for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
                     found.setdefault(kinds, []).append(clause)
         return Judge(self, found, doubts)
+
+
+def _holds(rule: Rule, homes: Mapping[Kind, str]) -> bool:
+    """Return True if what a rule needs is planned, beside those that it judges; homes: the environments of frameworks."""
+    if rule.needs is None:
+        return True
+    return rule.needs in homes and len({homes[one] for one in (rule.needs, *rule.scope) if one in homes}) == 1
 
 
 def _generation(one: AnyCandidate) -> str:
