@@ -145,6 +145,7 @@ def _from_archive(distribution, tag):
     archive = paths.IMAGES / f"{distribution.name}-{_recipe(distribution)}.tar"
     if not archive.exists():
         replica = f" as {distribution.name}" if distribution.is_replica else ""
+        aside = prepare(distribution)  # says what it does, before the longer part
         say(f"building the {distribution.suite} image{replica} with mmdebstrap (usually a minute)")
         paths.IMAGES.mkdir(parents=True, exist_ok=True)
         part = archive.with_suffix(".part.tar")
@@ -156,7 +157,7 @@ def _from_archive(distribution, tag):
                 # Here and on the hosts: their disk need not survive a power cut, and syncing each file takes minutes.
                 "mmdebstrap", "--quiet", "--variant=apt", "--dpkgopt=force-unsafe-io",
                 f"--include={','.join(PACKAGES + distribution.packages)}",
-                f"--customize-hook=sh {hook} \"$1\" {prepare(distribution)}", distribution.suite, str(part), *mirror,
+                f"--customize-hook=sh {hook} \"$1\" {aside}", distribution.suite, str(part), *mirror,
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -168,13 +169,14 @@ def _from_archive(distribution, tag):
 
 
 def _from_registry(distribution, tag):
+    aside = prepare(distribution)
     say(f"building the host image from {distribution.image}")
     recipe = paths.LAB / "Containerfile"
     (paths.LAB / "customize.sh").write_text(customization(distribution), encoding="utf-8")
     recipe.write_text(
         f"FROM {distribution.image}\n"
         f"RUN {INSTALL[distribution.family]}\n"
-        f"COPY customize.sh /tmp/customize.sh\nCOPY {prepare(distribution).name} /tmp/aside\n"
+        f"COPY customize.sh /tmp/customize.sh\nCOPY {aside.name} /tmp/aside\n"
         "RUN sh /tmp/customize.sh / /tmp/aside && rm -r /tmp/customize.sh /tmp/aside\n",
         encoding="utf-8",
     )

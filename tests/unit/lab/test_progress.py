@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import subprocess
 import time
 
 import pytest
 
 from tests.lab import __main__ as lab
-from tests.lab import hosts, leftovers, paths, progress
+from tests.lab import hosts, image, leftovers, paths, progress, replicas
 from tests.lab.job import _shown
 
 EVERY = 0.2
+FAILED = subprocess.CompletedProcess((), 1, "", "no mirror")
 
 
 @pytest.fixture
@@ -52,6 +54,21 @@ def test_what_is_said_is_what_goes_on(lines):
         progress.say("importing the image")
         time.sleep(EVERY * 1.5)
     assert [line.partition(",")[0] for line in lines()] == ["importing the image", "importing the image: goes on"]
+
+
+def test_while_an_image_is_made_the_image_is_named(lines, monkeypatch, tmp_path):
+    """Not what was packed for it before."""
+    monkeypatch.setattr(image, "prepare", lambda distribution: progress.say("packing Python") or tmp_path)
+    monkeypatch.setattr(image, "_recipe", lambda distribution: "digest")
+    monkeypatch.setattr(image, "customization", lambda distribution: "")
+    monkeypatch.setattr(paths, "LAB", tmp_path)
+    monkeypatch.setattr(paths, "IMAGES", tmp_path)
+    monkeypatch.setattr(image.subprocess, "run", lambda argv, **_more: time.sleep(EVERY * 1.5) or FAILED)
+    with progress.Working("making hosts", EVERY), pytest.raises(progress.LabError, match="no mirror"):
+        image._from_archive(replicas.get("ubuntu2204"), "localhost/image")
+    said = [line.partition(",")[0] for line in lines()]
+    made = "building the bookworm image as ubuntu2204 with mmdebstrap (usually a minute)"
+    assert said == ["packing Python", made, f"{made}: goes on"]
 
 
 def test_of_a_playbook_the_task_is_named(lines, monkeypatch):
