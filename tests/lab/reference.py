@@ -105,7 +105,8 @@ class Reference:
         *most, report = steps(len(self.hosts), *ranks)
         if self.name in MPIRUN:
             options = ("-e", "train_launcher=mpirun", *ranks)
-            most.append(Step("train", "with Open MPI", options, usual="a minute"))
+            # Before the other one on all hosts: the report compares the newest of these with the one on a single host.
+            most.insert(-1, Step("train", "with Open MPI", options, usual="a minute"))
         done = (*most, report, *self.typed(), AGAIN, *self.compiled())
         return Job(self.inventory, done, f"make reference SYSTEM={self.name}")
 

@@ -213,6 +213,13 @@ def test_mpirun_is_typed_where_the_inventory_has_open_mpi():
         assert has or "mpi4py" not in variables.get("python_env_packages", [])
 
 
+def test_the_newest_training_on_all_hosts_is_started_as_the_one_on_a_single_host():
+    """The report compares the two."""
+    for name in reference.names():
+        trained = [step for step in reference.get(name).job().steps if step.name == "train"]
+        assert "train_launcher=mpirun" not in (*trained[0].options, *trained[-1].options)
+
+
 def test_modulefiles_are_loaded_where_the_inventory_has_them():
     system = reference.get("a100-el8")
     group = system.content["gpu_nodes"]
