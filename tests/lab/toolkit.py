@@ -42,11 +42,11 @@ set -eu
 mkdir -p /srv/cuda/lists/partial /srv/cuda/cache/archives/partial
 cd /srv/cuda
 debian=$(grep -rhoE 'https?://[^ ]+' /etc/apt/sources.list | head -n 1)
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian {suite} non-free" > sources.list
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian {suite} main non-free" > sources.list
 set -- -qq -o Dir::Etc::sourcelist=/srv/cuda/sources.list -o Dir::Etc::sourceparts=/dev/null \\
   -o Dir::State::lists=/srv/cuda/lists -o Dir::Cache=/srv/cuda/cache -o APT::Sandbox::User=root
 apt-get "$@" update
-apt-get "$@" download nvidia-cuda-toolkit nvidia-cuda-dev libcudart{runtime}
+apt-get "$@" download nvidia-cuda-toolkit nvidia-cuda-dev libcudart{runtime} libcu++-dev
 target={home}/targets/x86_64-linux
 mkdir -p {home}/bin {home}/nvvm/bin $target/lib
 dpkg-deb -x nvidia-cuda-toolkit_*.deb toolkit
@@ -55,6 +55,7 @@ cp -r --remove-destination toolkit/usr/bin/. toolkit/usr/lib/nvidia-cuda-toolkit
 cp toolkit/usr/lib/nvidia-cuda-toolkit/bin/cicc {home}/nvvm/bin
 cp -r toolkit/usr/lib/nvidia-cuda-toolkit/libdevice {home}/nvvm
 dpkg-deb --fsys-tarfile nvidia-cuda-dev_*.deb | tar x --wildcards ./usr/include '*/libcudart_static.a' '*/libcudadevrt.a' '*/libculibos.a'
+dpkg-deb --fsys-tarfile libcu++-dev_*.deb | tar x ./usr/include
 cp -r usr/include $target
 dpkg-deb --fsys-tarfile libcudart{runtime}_*.deb | tar x ./usr/lib
 cp -P --remove-destination usr/lib/x86_64-linux-gnu/libc* $target/lib
