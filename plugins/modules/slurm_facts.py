@@ -126,7 +126,7 @@ def main():
     try:
         run = program_output(module, given["root"])
         execute, user = program_runner(module), given["job_user"]
-        submit = (lambda name, lines: run_job(name, user, lines, execute)) if user else None
+        submit = (lambda name, lines, partition: run_job(name, user, lines, execute, partition)) if user else None
         fact = read_slurm(tree, given["directory"], given["name"], run, given["probe"], submit)
     except ValueError as error:
         module.fail_json(msg="What Slurm is to know cannot be read: %s." % error)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A Slurm cluster that others set up and run: the role describes its nodes to it, and touches nothing else.
 
-Set up as an administrator would on Debian 12, by hand, without accounting; slurmctld sends the files to the nodes.
+Set up as an administrator would on Debian 12 and 13, by hand, without accounting; slurmctld sends the files to the nodes.
 """
 
 import json
@@ -58,8 +58,8 @@ FILES = "cd /etc; sha256sum slurm/slurm.conf slurm/gres.conf slurm/cgroup.conf m
 class Theirs(Queue):
     """A controller and two nodes with four GPUs each, of which that Slurm knows nothing at first."""
 
-    def __init__(self):
-        super().__init__("debian12", "theirs")
+    def __init__(self, distribution):
+        super().__init__(distribution, "theirs")
         addresses = {host: self.on(host, "hostname --all-ip-addresses").split()[0] for host in self.hosts}
         names = "\n".join(f"{address} {host}" for host, address in addresses.items())
         for host in self.hosts:
@@ -105,9 +105,9 @@ class Theirs(Queue):
         return {host: self.on(host, FILES, check=False) for host in self.hosts}
 
 
-@pytest.fixture(scope="module")
-def theirs():
-    made = Theirs()
+@pytest.fixture(scope="module", params=["debian13", "debian12"])
+def theirs(request):
+    made = Theirs(request.param)
     yield made
     if not KEEP:
         made.cluster.down()
@@ -144,6 +144,36 @@ def test_20_once_they_are_included_slurm_has_the_gpus_as_measured(theirs, tmp_pa
     assert failed(theirs.checks(tmp_path, theirs.nodes[0], EXTERNAL)) == {}
     again, said = theirs.play(EXTERNAL)
     assert set(again.values()) == {0}, said[-3000:]
+
+
+def test_25_a_job_is_run_through_their_cluster_where_that_is_asked_for(theirs, tmp_path):
+    first, second = theirs.nodes
+    for host in theirs.hosts:
+        theirs.on(host, "useradd --uid 4321 --create-home ada")
+    asked = {"verify_slurm_job": True, "verify_user": "ada"}
+    for node in theirs.nodes:
+        assert theirs.checks(tmp_path, node, EXTERNAL, **asked)["slurm_job"][0] == "passed"
+    # Their default partition is another one, as where GPUs have one of their own.
+    theirs.describe(INCLUDED, "PartitionName=batch Default=YES\n")
+    theirs.run("scontrol reconfigure")
+    assert theirs.run(f"sinfo --noheader --nodes={first} --format=%P") == "theirs"
+    assert theirs.checks(tmp_path, first, EXTERNAL, **asked)["slurm_job"][0] == "passed"
+    # What their cluster refuses is theirs to see to.
+    theirs.describe(INCLUDED, "PartitionName=theirs AllowGroups=root\n")
+    theirs.run("scontrol reconfigure")
+    status, reason = theirs.checks(tmp_path, first, EXTERNAL, **asked)["slurm_job"]
+    assert status == "failed" and "a job did not run: " in reason and "those who run that cluster" in reason, reason
+    theirs.describe(INCLUDED)
+    theirs.run("scontrol reconfigure")
+    # A node of slurmd alone has nothing to submit with.
+    theirs.on(second, "mv /usr/bin/sinfo /usr/bin/elsewhere")
+    status, reason = theirs.checks(tmp_path, second, EXTERNAL, **asked)["slurm_job"]
+    assert (status, reason) == (
+        "skipped",
+        "this node has no sinfo, or no slurm.conf for it, to ask the controller with",
+    )
+    theirs.on(second, "mv /usr/bin/elsewhere /usr/bin/sinfo")
+    assert "slurm_job" not in theirs.checks(tmp_path, first, EXTERNAL)
 
 
 def test_30_a_line_that_was_edited_is_named_and_mended(theirs, tmp_path):

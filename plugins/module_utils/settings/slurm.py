@@ -38,11 +38,11 @@ def read_slurm(tree, directory, name="", run=None, probe=False, submit=None):
     """Return the whole fact.
 
     directory: of slurm.conf; name: the node's in Slurm, else what its host name begins with; run: returns a program's output, None to
-    start nothing; probe: ask the controller, too; submit: (name, lines of slurm.conf about the node) -> what a job sees.
+    start nothing; probe: ask the controller, too; submit: (name, lines of slurm.conf about the node, partition) -> what a job sees.
     """
     name = name or (tree.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
     lines = {file: _lines(tree, directory, file, name) for file in sorted(FILES)}
-    job = (lambda: submit(name, lines["allreduce_nodes.conf"] or [])) if submit else None
+    job = (lambda partition: submit(name, lines["allreduce_nodes.conf"] or [], partition)) if submit else None
     record = tuning_record.load(tree, tuning_record.path_of(RECORD))
     return {
         "recorded": record is not None,

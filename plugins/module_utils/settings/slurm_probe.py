@@ -51,16 +51,17 @@ def find(tree, run, directory):
 def ask(tree, name, run, directory="/etc/slurm", reaches=None, submit=None):
     """Return the controller's answer about the node; its address is empty where none is named anywhere.
 
-    reaches: (address, port) -> bool; submit: () -> what run_job returns, called where the node is idle, so that no job of others waits
+    reaches: (address, port) -> bool; submit: (partition) -> what run_job returns, called where the node is idle, so that no job of others
+    waits
     """
     reaches, found = reaches or is_reachable, find(tree, run, directory)
     answering = [one for one in found if reaches(*one)][:1]
     address = (answering or found or [("", 0)])[0][0]
     # Without a configuration, sinfo would fetch one, and wait a minute for files that it includes (seen with 22.05).
     configured = tree.exists("%s/slurm.conf" % place(tree, directory))
-    asked = ["timeout", "20", "sinfo", "--all", "--noheader", "--nodes=%s" % name, "--format=%T|%E"]
+    asked = ["timeout", "20", "sinfo", "--all", "--noheader", "--nodes=%s" % name, "--format=%T|%P|%E"]
     said = run(asked) if answering and configured else None
-    state, reason = parse_node(said or "")
+    state, partition, reason = parse_node(said or "")
     able = said is not None or not answering or (configured and run(["sh", "-c", "command -v sinfo"]) is not None)
     return {
         "controller": address,
@@ -70,17 +71,18 @@ def ask(tree, name, run, directory="/etc/slurm", reaches=None, submit=None):
         "answers": said is not None if able else None,
         "state": state,
         "reason": reason,
-        "job": submit() if submit and state == "idle" else None,
+        "job": submit(partition) if submit and state == "idle" else None,
     }
 
 
-def run_job(name, user, lines, execute):
+def run_job(name, user, lines, execute, partition=""):
     """Run one job of the user's on the node with all GPUs that Slurm has there; return how many it sees, and else why it did not run.
 
-    lines: of slurm.conf about the node; execute: returns (exit code, output)
+    lines: of slurm.conf about the node; execute: returns (exit code, output); partition: empty for the one that jobs get by default
     """
     asked = sum(int(count) for line in lines for count in _GRES.findall(line))
-    gpus = ["--gres=gpu:%d" % asked] if asked else []
+    more = ["--gres=gpu:%d" % asked] if asked else []
+    more += ["--partition=%s" % partition] if partition else []
     srun = [
         "srun",
         "--nodes=1",
@@ -90,7 +92,7 @@ def run_job(name, user, lines, execute):
         "--time=%d" % MINUTES,
         "--chdir=/",
     ]
-    command = ["timeout", str(60 * MINUTES + WAITS), *srun, "--job-name=allreduce-verify", *gpus, "sh", "-c", _SEEN]
+    command = ["timeout", str(60 * MINUTES + WAITS), *srun, "--job-name=allreduce-verify", *more, "sh", "-c", _SEEN]
     code, said = execute(["runuser", "--user", user, "--", *command])
     found = re.search(r"(?m)^seen=(.*)$", said)
     if code or not found:
@@ -109,13 +111,19 @@ def is_reachable(address, port):
 
 
 def parse_node(text):
-    """Return (state, reason) of sinfo's first line; empty where it does not name the node.
+    """Return (state, partition, reason) of sinfo's lines, one for each partition of the node; empty where they do not name the node.
 
-    Signs after a state say how a node is powered or reached (sinfo(1), NODE STATE CODES): only that it does not respond is kept.
+    Signs after a state say how a node is powered or reached (sinfo(1), NODE STATE CODES): only that it does not respond is kept. The
+    partition is empty where the node is in the default one, which has a sign, too.
     """
-    lines = [line for line in text.splitlines() if "|" in line]
+    lines = [line.split("|", 2) for line in text.splitlines() if line.count("|") > 1]
     if not lines:
-        return "", ""
-    state, dummy, reason = lines[0].partition("|")
+        return "", "", ""
+    state, partition, reason = lines[0]
     printable = "".join(sign if sign.isprintable() else " " for sign in reason)
-    return state.strip().rstrip("~#!%$@^-+"), printable.strip()[:LONGEST_REASON]
+    is_default = any(line[1].strip().endswith("*") for line in lines)
+    return (
+        state.strip().rstrip("~#!%$@^-+"),
+        "" if is_default else partition.strip(),
+        printable.strip()[:LONGEST_REASON],
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..documents.parsing import parse
 from ..documents.slurm import SlurmNode
+from ..subjects.slurm.answer import wants_job
 from ..subjects.slurm.request import EXTERNAL, state_of
 from .check import Check, skipped
 
@@ -24,6 +25,10 @@ def checks(variables: Mapping[str, Any], fact: Mapping[str, Any] | None) -> Iter
     if state_of(variables) != EXTERNAL or asked is None:
         return
     if not asked.controller:
-        yield skipped("slurm_controller", CATEGORY, "answers", NOT_FOUND)
+        left_out, reason = ("slurm_controller", "answers"), NOT_FOUND
     elif asked.reachable and asked.answers is None:
-        yield skipped("slurm_state", CATEGORY, "available", NO_PROGRAM)
+        left_out, reason = ("slurm_state", "available"), NO_PROGRAM
+    else:
+        return
+    for name, expected in (left_out, *([("slurm_job", "runs")] if wants_job(variables) else [])):
+        yield skipped(name, CATEGORY, expected, reason)

@@ -58,10 +58,15 @@ def concerned(known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Itera
     return [name for name in hosts_of(groups) if (known.get(name) or {}).get(SWITCH)]
 
 
+def wants_job(variables: Mapping[str, Any]) -> bool:
+    """Return True if verification is to run a job on the host."""
+    return boolean(variables.get(WANTS_JOB) or False, strict=False)
+
+
 def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of module slurm_facts."""
     mine = given(variables)
-    user = str(variables.get(USER) or "") if boolean(variables.get(WANTS_JOB) or False, strict=False) else ""
+    user = str(variables.get(USER) or "") if wants_job(variables) else ""
     return {
         "directory": str(mine["slurm_directory"]),
         "name": str(mine["slurm_node_name"]),
@@ -87,8 +92,7 @@ def comparisons(node: Node) -> list[Comparison]:
     said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
     if health.is_expected(node):
         said += health.compare(measured)
-    wants_job = boolean(node.variables.get(WANTS_JOB) or False, strict=False)
-    asked = compare_asked(measured.asked, len(found.devices), wants_job, state == PRESENT)
+    asked = compare_asked(measured.asked, len(found.devices), wants_job(node.variables), state == PRESENT)
     services = compare_services(ON_NODE, node.state.get("services") or {}) if state == PRESENT else []
     return [*said, *services, *asked]
 

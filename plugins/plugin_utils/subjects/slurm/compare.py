@@ -75,7 +75,9 @@ def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False, o
         words = seen if asked.state in AVAILABLE else f"{seen} ({clean(asked.reason) or 'without a reason'})"
         found.append(compared(COMPONENT, "node", "available", words, asked.state in AVAILABLE, Remedy.RESUME, "state"))
     if wants_job:
-        found.append(_job(asked.job, gpus, Remedy.APPLY if ours else Remedy.RECONFIGURE))
+        # Which users, partitions and limits others have is theirs to say; how many GPUs the node has is ours.
+        did_not_run = asked.job is not None and asked.job.seen is None
+        found.append(_job(asked.job, gpus, site if ours or did_not_run else Remedy.RECONFIGURE))
     return found
 
 

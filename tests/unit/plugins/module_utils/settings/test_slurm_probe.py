@@ -25,7 +25,7 @@ def test_a_controller_that_answers(tmp_path, written, address):
 
     def run(arguments):
         asked.append(arguments)
-        return "idle|none\n"
+        return "idle|gpu*|none\n"
 
     found = slurm_probe.ask(
         node(tmp_path, written), "gpu-1", run, reaches=lambda host, port: (host, port) == (address, 6817)
@@ -40,10 +40,10 @@ def test_a_controller_that_answers(tmp_path, written, address):
 @pytest.mark.parametrize(("state", "runs"), [("idle", True), ("mixed", False), ("drained", False), ("", False)])
 def test_a_job_is_run_on_an_idle_node_only(tmp_path, state, runs):
     found = slurm_probe.ask(
-        node(tmp_path), "gpu-1", lambda arguments: f"{state}|none\n",
-        reaches=lambda *where: True, submit=lambda: {"seen": 4},
+        node(tmp_path), "gpu-1", lambda arguments: f"{state}|batch|none\n",
+        reaches=lambda *where: True, submit=lambda partition: {"seen": 4, "reason": partition},
     )  # fmt: skip
-    assert found["job"] == ({"seen": 4} if runs else None)
+    assert found["job"] == ({"seen": 4, "reason": "batch"} if runs else None)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,7 @@ def test_what_a_job_sees(said, expected):
     lines = ["CPUs=8 Gres=gpu:nvidia_a100:2,gpu:a30:2", "Boards=1"]
     assert slurm_probe.run_job("gpu-1", "trainer", lines, execute) == expected
     assert asked[:4] == ["runuser", "--user", "trainer", "--"]
+    assert not any(one.startswith("--partition") for one in asked)
     assert {"--nodelist=gpu-1", "--gres=gpu:4", "--immediate=30"} <= set(asked)
 
 
@@ -78,6 +79,12 @@ def test_a_node_without_gpus_is_asked_for_none():
     asked = []
     slurm_probe.run_job("gpu-1", "trainer", ["Boards=1"], lambda arguments: asked.extend(arguments) or (0, "seen="))
     assert not any(one.startswith("--gres") for one in asked)
+
+
+def test_a_job_names_the_partition_of_a_node_that_is_not_in_the_default_one():
+    asked = []
+    slurm_probe.run_job("gpu-1", "trainer", [], lambda arguments: asked.extend(arguments) or (0, "seen="), "a100")
+    assert "--partition=a100" in asked
 
 
 def test_a_controller_that_is_down_is_not_waited_for(tmp_path):
@@ -170,7 +177,7 @@ def test_the_controller_of_a_cluster_of_others(tmp_path, files, options, expecte
 def test_the_one_of_several_that_answers_is_named(tmp_path):
     files = {"/etc/slurm/slurm.conf": "SlurmctldHost=one\nSlurmctldHost=two\n"}
     found = slurm_probe.ask(
-        tree(tmp_path, files), "gpu-1", lambda words: "idle|none", reaches=lambda host, port: host == "two"
+        tree(tmp_path, files), "gpu-1", lambda words: "idle|gpu*|none", reaches=lambda host, port: host == "two"
     )
     assert (found["controller"], found["reachable"], found["accounting"], found["state"]) == (
         "two",
@@ -183,12 +190,15 @@ def test_the_one_of_several_that_answers_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("idle|none\nidle|none\n", ("idle", "none")),
-        ("drained*|a | b\n", ("drained*", "a | b")),
-        ("down~|\033[31mred\007\n", ("down", "[31mred")),
-        ("draining|" + "x" * 5000, ("draining", "x" * 200)),
-        ("", ("", "")),
-        ("sinfo: error\n", ("", "")),
+        ("idle|batch*|none\nidle|gpu|none\n", ("idle", "", "none")),
+        ("idle|gpu|none\nidle|batch*|none\n", ("idle", "", "none")),
+        ("idle|gpu|none\nidle|long|none\n", ("idle", "gpu", "none")),
+        ("drained*|gpu*|a | b\n", ("drained*", "", "a | b")),
+        ("down~|gpu*|\033[31mred\007\n", ("down", "", "[31mred")),
+        ("draining|gpu*|" + "x" * 5000, ("draining", "", "x" * 200)),
+        ("", ("", "", "")),
+        ("sinfo: error\n", ("", "", "")),
+        ("idle|none\n", ("", "", "")),
     ],
 )
 def test_what_is_read(text, expected):

@@ -466,6 +466,8 @@ def test_of_a_cluster_of_others_only_what_its_controller_says_of_the_node_is_com
     assert kinds == {"trust": Remedy.OTHERS, "job": Remedy.MEASURE}
     refused = asked_of("external", job={"seen": 1, "reason": ""})[-1]
     assert (refused.status, refused.remedy) == (Status.DIFFERS, Remedy.RECONFIGURE)
+    refused = asked_of("external", job={"seen": None, "reason": "Invalid account"})[-1]
+    assert (refused.status, refused.remedy) == (Status.DIFFERS, Remedy.OTHERS)
 
 
 @pytest.mark.parametrize(
@@ -482,6 +484,10 @@ def test_what_cannot_be_asked_of_a_cluster_of_others_is_left_out_and_said(answer
     found = list(slurm_checks(EXTERNAL, {"asked": known}))
     assert [(one["name"], one["status"]) for one in found] == ([(check[0], "skipped")] if check else [])
     assert all(check[1] in one["reason"] for one in found)
+    # Who asked for a job hears of it, too.
+    more = list(slurm_checks({**EXTERNAL, "verify_slurm_job": "yes"}, {"asked": known}))
+    assert [one["name"] for one in more] == ([check[0], "slurm_job"] if check else [])
+    assert all(check[1] in one["reason"] for one in more)
     assert list(slurm_checks({"slurm_state": "present"}, {"asked": known})) == list(slurm_checks(EXTERNAL, {})) == []
 
 
