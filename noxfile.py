@@ -403,24 +403,34 @@ def _reference_systems():
     return {name: text for name, text in sorted(found.items()) if "gpu_stack_host" in text}
 
 
+# The systems with nodes that a queue is for.
+REFERENCE_SLURM = ("a100-el8", "a100-ubuntu2204")
+
+
 @nox.session(tags=["all"])
 def reference(session):
-    """The full run of every reference system on hosts that answer like it, or of those named; --keep keeps the hosts."""
+    """The full run of every reference system on hosts that answer like it, or of those named; --keep keeps the hosts.
+
+    Those of REFERENCE_SLURM run under Slurm, too, as do those named with --slurm: on Debian 12, in both cases.
+    """
     systems = _reference_systems()
-    named = [name for name in session.posargs if name != "--keep"]
+    named = [name for name in session.posargs if name not in ("--keep", "--slurm")]
     unknown = [name for name in named if name not in systems]
     if unknown:
         session.error(f"{', '.join(unknown)}: there is no such reference system, use one of {', '.join(systems)}")
     failed = []
-    for name in named or systems:
-        path = f"{_core_216(session)}:" if 'ansible_core: "2.16"' in systems[name] else ""
-        options = [] if "--keep" in session.posargs else ["--down"]
+    flags = ["--slurm"] if "--slurm" in session.posargs else []
+    runs = [(name, flags) for name in named or ([] if flags else systems)]
+    runs += [(name, ["--slurm"]) for name in REFERENCE_SLURM if not named]
+    for name, queue in runs:
+        path = f"{_core_216(session)}:" if 'ansible_core: "2.16"' in systems[name] and not queue else ""
+        options = [*queue, *([] if "--keep" in session.posargs else ["--down"])]
         try:
             session.run(
                 sys.executable, "-m", "tests.lab", "reference", name, *options, env={"PATH": path + os.environ["PATH"]}
             )
         except nox.command.CommandFailed:
-            failed.append(name)
+            failed.append(" ".join([name, *queue]))
     if failed:
         session.error(f"these reference systems failed: {', '.join(failed)}")
 

@@ -11,7 +11,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import demo, hosts, leftovers, paths, podman, reference, replicas, wheels
+from . import demo, hosts, leftovers, paths, podman, queued, reference, replicas, wheels
 from .machines import guests, qemu
 from .mirror import build, faults
 from .progress import LabError, Working, say
@@ -49,6 +49,7 @@ def _parser():
     one.set_defaults(run=_demo)
     one = commands.add_parser("reference", help="the same for a reference system, on replicas, and site once more")
     one.add_argument("system", help=f"one of {', '.join(reference.names())}")
+    one.add_argument("--slurm", action="store_true", help="on Debian 12, with a controller, as jobs of Slurm's")
     one.add_argument("--down", action="store_true", help="remove the hosts afterwards")
     one.set_defaults(run=_reference)
     one = commands.add_parser("down", help="remove the hosts of one lab")
@@ -140,7 +141,7 @@ def _demo(args):
 
 
 def _reference(args):
-    system = reference.get(args.system)
+    system = (queued if args.slurm else reference).get(args.system)
     with _alone():
         hosts.ensure_ssh_key()
         system.up()
