@@ -307,6 +307,46 @@ def test_50_the_controller_stops_and_comes_back_and_jobs_go_on(queue, tmp_path):
     assert not failed(queue.checks(tmp_path, queue.nodes[0]))
 
 
+SAVED = "ls /var/backups/slurm/slurm_acct_db-*.sql.gz 2>/dev/null"
+
+
+def test_55_the_accounting_is_saved_before_another_version_starts_on_it_and_can_be_taken_back(queue):
+    jobs = "sacct --allusers --allocations --noheader --parsable2 --format=JobID,State,ElapsedRaw,AllocTRES --starttime=now-6hours"
+    held = queue.run(jobs)
+    assert "gres/gpu=" in held
+    assert queue.on(queue.controller, SAVED, check=False) == ""
+    # As after an upgrade, with a database that is not there yet: slurmdbd waits for its backup.
+    queue.on(queue.controller, "echo 20.11.4 > /var/lib/allreduce/slurmdbd_version; systemctl stop mariadb")
+    queue.on(queue.controller, "systemctl restart slurmdbd", check=False)
+    assert queue.on(queue.controller, f"systemctl is-active slurmdbd; {SAVED}", check=False).strip() in (
+        "activating",
+        "failed",
+    )
+    queue.on(queue.controller, "systemctl start mariadb")
+    queue.until("systemctl show --value --property=SubState slurmdbd", "running")
+    queue.until(jobs, held)
+    (path,) = queue.on(queue.controller, SAVED).split()
+    assert "/slurm_acct_db-20.11.4-" in path
+    assert queue.on(queue.controller, f"stat -c '%a %U' {path}") == "600 root\n"
+    queue.on(queue.controller, "systemctl restart slurmdbd")
+    assert queue.on(queue.controller, SAVED).split() == [path]
+    # As docs/slurm.md takes it back.
+    queue.on(queue.controller, documented_restore().replace("FILE", path))
+    queue.until("systemctl show --value --property=SubState slurmdbd", "running")
+    queue.until(jobs, held)
+    assert queue.run("srun --mem=1G hostname") in queue.nodes
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+
+
+def documented_restore():
+    """The commands that a user copies."""
+    page = (CHECKOUT / "docs" / "slurm.md").read_text(encoding="utf-8")
+    first = "$ systemctl stop slurmctld slurmdbd"
+    lines = (first + page.partition(first)[2].partition("```")[0]).splitlines()
+    return " && ".join(line.removeprefix("$ ") for line in lines)
+
+
 def test_60_a_drained_node_is_named_with_its_reason(queue, tmp_path):
     second = queue.nodes[1]
     queue.on(

@@ -17,8 +17,8 @@ from ...documents.slurm import SlurmNode
 from ...problems.problem import Problem
 from ..monitoring.programs import system_of
 from ..subject import Node
+from . import backup, health, limits, switches
 from . import cluster as configuration
-from . import health, limits, switches
 from .cluster import DIRECTORY, Cluster
 from .decide import in_use, models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
@@ -82,7 +82,11 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
     restarted = [(name, configuration.at_start(made, name)) for name in ("slurmdbd", "slurmctld")]
     return {
         "problems": [],
-        "first": [_record(node, row.controller, measured), *(_drop_in(name, digest) for name, digest in restarted)],
+        "first": [
+            _record(node, row.controller, measured),
+            {"path": backup.PROGRAM, "content": backup.SCRIPT, "mode": "0755"},
+            *(_drop_in(name, digest, backup.UNIT if name == "slurmdbd" else "") for name, digest in restarted),
+        ],
         "packages": list(row.controller),
         "files": [
             {**NAMES, "block": _names(made)},
@@ -198,6 +202,8 @@ def removed(node: Node) -> dict[str, Any]:
     known = {name: services.get(name) or {} for name in (*brought, "slurmdbd", "slurmctld", "slurmd")}
     files = [
         *(DROP_IN % name for name in ("slurmctld", "slurmdbd", "slurmd")),
+        backup.PROGRAM,
+        backup.STAMP,
         *(
             f"{DIRECTORY}/{name}"
             for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", switches.FILE, *FILES)

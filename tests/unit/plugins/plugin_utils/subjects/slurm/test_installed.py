@@ -3,14 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster that the role installs: what is written where, what leads to a restart, what is refused, what goes."""
 
+import gzip
 import re
+import subprocess
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked, Job
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import cluster, installed, programs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import backup, cluster, installed, programs
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import READS_OF_OTHERS, SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.compare import (
     compare_asked,
@@ -503,11 +505,13 @@ UNIT = re.compile(r"# Written by role allreduce\.gpu\.slurm for the configuratio
 
 def test_drop_ins_are_told_whole():
     first = files(answer(hosts()), "first")
-    assert [path.split("/")[4].partition(".")[0] for path in list(first)[1:]] == ["slurmdbd", "slurmctld"]
-    for unit in ("slurmdbd", "slurmctld"):
+    assert [path.split("/")[4].partition(".")[0] for path in list(first)[2:]] == ["slurmdbd", "slurmctld"]
+    saved = "ExecStartPre=+/opt/allreduce/lib/slurm-backup\nTimeoutStartSec=infinity\n"
+    for unit, more in (("slurmdbd", saved), ("slurmctld", "")):
         text = first[f"/etc/systemd/system/{unit}.service.d/allreduce.conf"]
         assert UNIT.match(text)
-        assert UNIT.sub("", text) == "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nRestart=on-failure\nRestartSec=10\n"
+        words = f"[Unit]\nStartLimitIntervalSec=0\n\n[Service]\n{more}Restart=on-failure\nRestartSec=10\n"
+        assert UNIT.sub("", text) == words
     text = files(answer(hosts(), "gpu-1"), "first")["/etc/systemd/system/slurmd.service.d/allreduce.conf"]
     assert UNIT.match(text)
     assert UNIT.sub("", text) == (
@@ -515,6 +519,63 @@ def test_drop_ins_are_told_whole():
         "[Service]\nEnvironmentFile=\nEnvironment=SLURMD_OPTIONS=--conf-server=10.0.0.1:6817\nLimitMEMLOCK=infinity\n"
         "Restart=on-failure\nRestartSec=10\n"
     )
+
+
+# Programs of the controller that the script starts; their output and failures are files of a test.
+PROGRAMS = {
+    "slurmdbd": "cat {root}/version",
+    "mariadb": "cat {root}/tables",
+    "mariadb-dump": 'echo "$@" > {root}/dumped; cat {root}/accounting',
+}
+
+TABLES = "acct_table\ncluster_job_table\n"
+
+
+@pytest.fixture
+def controller_host(tmp_path):
+    """The backup's script on a host of its own directories; run() returns (exit code, output)."""
+    (tmp_path / "bin").mkdir()
+    for name, line in PROGRAMS.items():
+        program = tmp_path / "bin" / name
+        program.write_text("#!/bin/sh\n" + line.format(root=tmp_path) + "\n", encoding="utf-8")
+        program.chmod(0o755)
+    (tmp_path / "accounting").write_text("42 jobs", encoding="utf-8")
+    text = backup.SCRIPT.replace("/usr/sbin/", "").replace("/var/", f"{tmp_path}/var/")
+    (tmp_path / "var" / "lib" / "allreduce").mkdir(parents=True)
+
+    def run(version, tables):
+        (tmp_path / "version").write_text(f"slurm-wlm {version}\n", encoding="utf-8")
+        (tmp_path / "tables").write_text(tables, encoding="utf-8")
+        environment = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+        done = subprocess.run(["bash", "-c", text], env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    run.root, run.saved = tmp_path, lambda: sorted((tmp_path / "var" / "backups" / "slurm").glob("*"))
+    return run
+
+
+def test_the_accounting_is_saved_before_another_version_starts_on_it_and_only_then(controller_host):
+    # There is nothing to save yet.
+    assert controller_host("22.05.8", "") == (0, "") and controller_host.saved() == []
+    assert controller_host("22.05.8", TABLES) == (0, "") and controller_host.saved() == []
+    code, said = controller_host("24.11.5", TABLES)
+    (saved,) = controller_host.saved()
+    assert code == 0 and f"before slurmdbd 24.11.5 starts, the accounting of 22.05.8 was saved in {saved}" in said
+    assert saved.name.startswith("slurm_acct_db-22.05.8-") and saved.stat().st_mode & 0o777 == 0o600
+    assert gzip.decompress(saved.read_bytes()) == b"42 jobs"
+    assert controller_host("24.11.5", TABLES) == (0, "") and controller_host.saved() == [saved]
+
+
+def test_an_accounting_of_which_no_version_is_known_is_saved(controller_host):
+    assert controller_host("24.11.5", TABLES)[0] == 0
+    assert [one.name.split("-")[1] for one in controller_host.saved()] == ["unknown"]
+
+
+def test_slurmdbd_does_not_start_where_its_database_was_not_saved(controller_host):
+    (controller_host.root / "accounting").unlink()
+    for _turn in range(2):
+        assert controller_host("24.11.5", TABLES)[0] != 0
+    assert not any(one.suffix == ".gz" for one in controller_host.saved())
 
 
 def test_an_address_of_ip_version_6_is_in_brackets():
@@ -589,6 +650,8 @@ def test_all_that_goes():
     assert [one["path"] for one in found["files"]] == [
         "/etc/hosts",
         *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in ("slurmctld", "slurmdbd", "slurmd")),
+        "/opt/allreduce/lib/slurm-backup",
+        "/var/lib/allreduce/slurmdbd_version",
         *(
             f"/etc/slurm/{name}"
             for name in (
