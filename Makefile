@@ -18,7 +18,7 @@ bootstrap: ## Install what demo needs (system packages when root, Python tools i
 demo: bootstrap ## Hosts on this machine, from bare to trained: plan, site, verify, train, report (NODES=2)
 	@$(BIN)/python -m tests.lab demo --nodes $(NODES)
 
-reference: bootstrap ## The same for a system of inventories/, on hosts that answer like it (SYSTEM=a100-el8)
+reference: bootstrap ## The same for a system of inventories/, on hosts that answer like it (SYSTEM=a100-el8, SYSTEM="a100-el8 --slurm")
 	@$(BIN)/nox --session reference -- $(SYSTEM) --keep
 
 demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads stay in .cache (make clean)

@@ -245,6 +245,22 @@ def test_40_a_key_that_differs_is_found_and_mended(queue, tmp_path):
     assert not failed(queue.checks(tmp_path, second))
 
 
+def test_42_a_key_that_no_munged_takes_is_named_and_changes_no_node(queue):
+    path = "/etc/munge/munge.key"
+    key = queue.on(queue.controller, f"base64 -w0 {path}")
+    queue.on(queue.controller, f"echo short > {path}")
+    run = queue.cluster.play(PLAYBOOK, "-e", json.dumps(ON), inventory=queue.inventory)
+    queue.on(queue.controller, f"echo {key} | base64 -d > {path}")
+    assert run.status != 0 and not any(one["changed"] for one in run.recap.values()), run.output[-3000:]
+    assert f"{path} has 6 bytes, and munged takes 32 to 1024" in run.words
+    for node in queue.nodes:
+        assert (
+            f"Slurm is not set up on {node}: The controller {queue.controller} was not set up in this run" in run.words
+        )
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+
+
 def test_45_the_key_is_replaced_as_documented_and_a_job_goes_on(queue, tmp_path):
     key = "base64 -w0 /etc/munge/munge.key"
     before = queue.on(queue.controller, key)

@@ -17,7 +17,12 @@ pytestmark = pytest.mark.lab
 
 EXTERNAL = {**ON, "slurm_state": "external"}
 WATCHED = {**EXTERNAL, **HEALTH}
-INSTALL = "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -qq -y --no-install-recommends munge {} > /dev/null"
+# No service starts yet: slurmd of Debian 13 would look for a controller for a minute and a half.
+INSTALL = """
+export DEBIAN_FRONTEND=noninteractive
+printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d
+apt-get update -qq && apt-get install -qq -y --no-install-recommends munge {} > /dev/null && rm /usr/sbin/policy-rc.d
+"""
 THEIRS = """
 ClusterName=theirs
 SlurmctldHost={controller}({address})
@@ -36,15 +41,17 @@ PartitionName=theirs Nodes=ALL Default=YES DefMemPerCPU=100
 """
 WITHOUT_US = "NodeName={names} CPUs=2 RealMemory=500"
 INCLUDED = "Include allreduce_nodes.conf"
+# Debian 13's unit waits for a word of slurmd's that -D does not give; Debian 12's knows no other way.
 SLURMD = """
 [Unit]
 ConditionPathExists=
 [Service]
+Type=simple
 ExecStart=
 ExecStart=/usr/sbin/slurmd -D --conf-server {controller}
 """
 # Of nodes that have the files of the cluster themselves.
-WITH_FILES = "[Service]\nExecStart=\nExecStart=/usr/sbin/slurmd -D\n"
+WITH_FILES = "[Service]\nType=simple\nExecStart=\nExecStart=/usr/sbin/slurmd -D\n"
 UNIT = "/etc/systemd/system/slurmd.service.d/theirs.conf"
 COPIED = ("slurm.conf", "gres.conf", "cgroup.conf", "allreduce_gres.conf", "allreduce_nodes.conf")
 FORGET = "systemctl stop slurmd; rm -rf /run/slurm/conf"
