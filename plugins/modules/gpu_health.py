@@ -260,6 +260,10 @@ findings:
     severity:
       description: One of V(degraded), V(reboot_required), V(failed) and V(unknown).
       type: str
+    cause:
+      description: Why it is so, as far as it is known.
+      type: str
+      sample: the GPU is at its own temperature limit
     action:
       description: What to do.
       type: str

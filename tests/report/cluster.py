@@ -38,7 +38,9 @@ def verification() -> dict[str, Any]:
     second["gpu_node_state"]["reboot_pending"] = pending
     second["comparisons"] = [*comparisons(second["gpu_stack"], second["gpu_node_state"]), *network_comparisons()]
     second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
-    second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")
+    second["checks"][0].update(
+        status="failed", measured="535.247.01", reason="module and library differ", fix="reboot the node"
+    )
     second["checks"][3].update(status="unknown", measured="", reason="fabric manager state could not be read")
     return {
         "format": 1,
@@ -191,7 +193,14 @@ def run(run_id: str, nodes: list[str], started: str, finished: str, throughput: 
 
 
 def check(
-    name: str, node_name: str, category: str, expected: str, measured: str, status: str = "passed", reason: str = ""
+    name: str,
+    node_name: str,
+    category: str,
+    expected: str,
+    measured: str,
+    status: str = "passed",
+    reason: str = "",
+    fix: str = "",
 ) -> dict[str, Any]:
     """One check."""
     return {
@@ -202,6 +211,7 @@ def check(
         "measured": measured,
         "status": status,
         "reason": reason,
+        "fix": fix,
     }
 
 

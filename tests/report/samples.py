@@ -61,10 +61,11 @@ def one() -> Report:
     """One node of which nothing is installed from packages, with a benchmark."""
     verification = nodes(1)
     node = verification["nodes"]["gpu-1"]
-    reason = "; ".join([*(f"{name} is missing" for name in PACKAGES), "run site, which has not set up this node yet"])
+    reason = "; ".join(f"{name} is missing" for name in PACKAGES)
+    fix = "run site, which has not set up this node yet"
     expected = "14 as planned"
     node["checks"].append(
-        cluster.check("driver_packages", "gpu-1", "coherence", expected, "0 as planned, 14 not", "failed", reason)
+        cluster.check("driver_packages", "gpu-1", "coherence", expected, "0 as planned, 14 not", "failed", reason, fix)
     )
     node["comparisons"] += [
         {"component": "driver", "subject": name, "desired": "535.*", "observed": "", "status": "missing"}

@@ -95,11 +95,15 @@ class Queue:
             time.sleep(1)
 
     def checks(self, place, node, variables=None, **asked):
-        """{name: (status, reason)} of verify's checks about Slurm on a node."""
+        """{name: (status, why and what to do)} of verify's checks about Slurm on a node."""
         more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": [], **asked}
         options = ("-e", json.dumps({**(variables or ON), **more}))
         run = self.cluster.play("playbooks/verify.yml", *options, inventory=self.inventory)
         assert (place / "verify.json").exists(), run.output[-6000:]
         document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
         found = document["nodes"][node]["checks"]
-        return {one["name"]: (one["status"], one["reason"]) for one in found if one["name"].startswith("slurm_")}
+        return {
+            one["name"]: (one["status"], "; ".join(filter(None, (one["reason"], one["fix"]))))
+            for one in found
+            if one["name"].startswith("slurm_")
+        }

@@ -89,7 +89,7 @@ CHECKS = (
     check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
           ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
           ("other_version", "library and kernel module have different versions", "reboot_required", "reboot",
-           "reboot, kernel module and library differ")),
+           "reboot")),
     check("nvml", "coherence", "driver", NVML + "/group__nvmlInitializationAndCleanup.html",
           ("no_binding", "pynvml is not installed, so nothing can be asked", "unknown", "configure",
            "run role allreduce.gpu.base, which installs pynvml"),
@@ -141,7 +141,7 @@ CHECKS = (
           MEMORY_ERRORS + "; zero is ours; corrected: facebookresearch/gcm, check-nvidia-smi, ecc_corrected_volatile_total",
           ("uncorrected", "more uncorrected memory errors since the driver was loaded than tolerated", "failed", "reset",
            "drain and reset the GPU"),
-          ("uncounted", "ECC is on, but NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on; compare with nvidia-smi -q -d ECC"),
+          ("uncounted", "ECC is on, but NVML counts no errors", "unknown", "monitor", "compare with nvidia-smi -q -d ECC"),
           ("corrected", "a flood of corrected memory errors since the driver was loaded", "degraded", "monitor",
            "reset the GPU as soon as the node is idle; plan its replacement if they grow again"),
           max_uncorrected_errors={"type": "int", "default": 0}, max_corrected_errors={"type": "int", "default": 50000000}),
@@ -247,7 +247,7 @@ CHECKS = (
            "check the adapter's cable, the switch port and the negotiated speed"),
           ("nic_without_rdma", "an adapter is on the bus, and has no RDMA device", "degraded", "configure",
            "load the RDMA module of its driver (mlx5_ib, or the vendor's), and check the kernel log for the adapter; reboot if it does not come"),
-          ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
+          ("other", "gpu_facts reports another problem", "degraded", "monitor", "see what it says")),
 )  # fmt: skip
 BY_CODE = {one.code: one for one in CHECKS}
 # Of the module, which looks once, with those that only a cluster has; and of the program, which looks again and again.

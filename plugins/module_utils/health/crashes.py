@@ -42,8 +42,8 @@ def attempt(checks, judge, *arguments):
 
 
 def crash(check, what, gpu=None):
-    action = "the check crashed (%s): report it with the output of gpu_facts" % what
-    return finding(check, EXPECTED, None, "unknown", action, gpu, "monitor")
+    cause, action = "the check crashed (%s)" % what, "report it with the output of gpu_facts"
+    return finding(check, EXPECTED, None, "unknown", cause, action, gpu, "monitor")
 
 
 def with_unread(entries, gpus, crashed):

@@ -15,10 +15,10 @@ SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 NOTE = "note"
 
 
-def finding(check, expected, measured, severity, action, gpu=None, action_class=None):
+def finding(check, expected, measured, severity, cause, action, gpu=None, action_class=None):
     """Return the record of one thing that is not as it should be, or (unknown) of which that cannot be told.
 
-    ``action_class``: one of check_table.ACTION_CLASSES.
+    ``cause``: why, in words; ``action``: what to do; ``action_class``: one of check_table.ACTION_CLASSES.
     """
     return {
         "check": check,
@@ -26,6 +26,7 @@ def finding(check, expected, measured, severity, action, gpu=None, action_class=
         "expected": expected,
         "measured": measured,
         "severity": severity,
+        "cause": cause,
         "action": action,
         "action_class": action_class,
     }
@@ -34,7 +35,7 @@ def finding(check, expected, measured, severity, action, gpu=None, action_class=
 def fault(check, code, expected, measured, gpu=None, action=None):
     """Return the finding of a fault in check_table; ``action``: where more is known than stands there."""
     row = FAULTS[check, code]
-    return finding(check, expected, measured, row.severity, action or row.action, gpu, row.action_class)
+    return finding(check, expected, measured, row.severity, row.meaning, action or row.action, gpu, row.action_class)
 
 
 def no_answer(check, expected, name, source, function):
@@ -45,8 +46,15 @@ def no_answer(check, expected, name, source, function):
     code = (source.get("nvml_errors") or {}).get(function)
     if code is None:
         return None
-    action = "NVML did not answer (%s); run with become, then check the kernel log" % code.replace("_", " ")
-    return finding(check, expected, None, "unknown", action, name, "monitor")
+    return unanswered(check, expected, name, code)
+
+
+def unanswered(check, expected, name, code):
+    """Return the finding that NVML failed to answer, with this code of nvml_errors."""
+    cause = "NVML did not answer (%s)" % code.replace("_", " ")
+    return finding(
+        check, expected, None, "unknown", cause, "run with become, then check the kernel log", name, "monitor"
+    )
 
 
 def judged(check, expected, measured, findings=()):

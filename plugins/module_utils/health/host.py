@@ -37,8 +37,8 @@ def size(check, host, key, expected, unit):
         return []
     found, wanted, there = [], "at least %d %s" % (expected, unit), host.get(key)
     if there is None:
-        action = "the kernel does not say how many %s there are; run on the machine itself" % unit
-        found.append(finding(check, wanted, None, "unknown", action, None, "monitor"))
+        cause, action = "the kernel does not say how many %s there are" % unit, "run on the machine itself"
+        found.append(finding(check, wanted, None, "unknown", cause, action, None, "monitor"))
     elif there < expected:
         found.append(fault(check, "fewer", wanted, "%d %s" % (there, unit)))
     return [judged(check, wanted, "%s %s" % (there, unit), found)]
@@ -50,8 +50,8 @@ def memory_errors(host, limits):
     for one in host.get("memory_errors") or []:
         name = ", ".join([one["name"]] + one["dimms"])
         if one["uncorrected"] is None:
-            action = "its counter cannot be read; look below /sys/devices/system/edac"
-            found.append(finding(check, "none uncorrected", None, "unknown", action, None, "monitor"))
+            cause, action = "the counter of %s cannot be read" % name, "look below /sys/devices/system/edac"
+            found.append(finding(check, "none uncorrected", None, "unknown", cause, action, None, "monitor"))
         elif one["uncorrected"]:
             found.append(fault(check, "uncorrected", "none uncorrected", "%d on %s" % (one["uncorrected"], name)))
         if most is not None and (one["corrected"] or 0) > most:

@@ -11,7 +11,7 @@ from collections import Counter
 
 from ..machine.nvml_errors import UNUSABLE
 from ..machine.topology import gpu_label
-from .findings import fault, finding, judged
+from .findings import fault, judged, unanswered
 
 CHECK, EXPECTED = "p2p_access", "as their connection allows"
 # nvmlGpuP2PCapsIndex_t and nvmlGpuP2PStatus_t of nvml.h; the words of "nvidia-smi topo -p2p".
@@ -108,5 +108,4 @@ def no_pair(name, code):
     """Find that NVML refused to say; older drivers and GPUs do not have the question."""
     if code in ("not_supported", "function_missing", "invalid_argument") or code in UNUSABLE:
         return None
-    action = "NVML did not answer (%s); run with become, then check the kernel log" % code.replace("_", " ")
-    return finding(CHECK, EXPECTED, None, "unknown", action, name, "monitor")
+    return unanswered(CHECK, EXPECTED, name, code)

@@ -24,6 +24,8 @@ NOT_COMPARED = {
     "too_few": "fewer than {least} {members} of the same kind were measured, so there is nothing to compare with",
     "no_gpu": "processors were measured, but only GPUs are compared",
 }
+RUNS = "see the output of the benchmark, and docs/training.md for what a run fails of"
+SLOW = "run verify, and compare clocks, temperature and PCIe links with those of its peers"
 KINDS = {"gpu": ("benchmark_gpus", "GPUs"), "node": ("benchmark_node", "nodes")}
 
 
@@ -75,7 +77,7 @@ def checks(benchmark: Benchmark) -> Iterator[Check]:
     yield Check(
         name="benchmark_runs", node=CLUSTER, category=CATEGORY, expected=f"{count} of {count} runs",
         measured=f"{count - len(failed)} of {count} runs", status="failed" if failed else "passed",
-        reason="; ".join(f"on {enumeration(run.nodes)}: {run.reason}" for run in failed),
+        reason="; ".join(f"on {enumeration(run.nodes)}: {run.reason}" for run in failed), fix=RUNS if failed else "",
     )  # fmt: skip
     found = compare(benchmark)
     for node in dict.fromkeys(run.nodes[0] for run, _document in benchmark.documents("node")):
@@ -96,7 +98,9 @@ def _node_check(node: str, kind: str, comparisons: Iterable[Comparison]) -> Chec
     slow = [(one, member) for one in judged for member in one.slow if member.node == node]
     reasons = "; ".join(_difference(one, member) for one, member in slow)
     measured = f"{total - len(slow)} of {plural(total, 'figure')}"
-    return Check(name, node, CATEGORY, expected, measured, "failed" if slow else "passed", reasons)
+    return Check(
+        name, node, CATEGORY, expected, measured, "failed" if slow else "passed", reasons, SLOW if slow else ""
+    )
 
 
 def _difference(found: Comparison, member: Member) -> str:

@@ -9,11 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...module_utils.machine.topology import active_ports
 from ..topology.islands import expected_bus_bandwidth, is_one_island
-from .check import Check, check
+from .check import Check, check, compared
 
 # Ours, far below what a run over NVLink reaches (about 80 %, see expected_bus_bandwidth). By the tables of topology/islands.py, PCIe, which
 # NCCL falls back to, has 14 % of the NVLinks of an H100 and 11 % of those of an A100; of cards with a bridge it may have more than this.
 LOWEST_SHARE = 0.25
+SLOW = (
+    "NCCL does not use the NVLinks, or one is slow",
+    "set NCCL_DEBUG=INFO for a run, whose output then names the transport",
+)
 
 
 def checks(metrics: Mapping, gpu_nodes: Sequence[Mapping]) -> list[Check]:
@@ -36,10 +40,8 @@ def checks(metrics: Mapping, gpu_nodes: Sequence[Mapping]) -> list[Check]:
         reason = f"not judged: how much of {kind} a run reaches depends on the path through the hosts"
         return [check("all_reduce_bandwidth", "collectives", f"at most {peak:.1f} GB/s", told, "skipped", reason)]
     passed = share >= LOWEST_SHARE
-    reason = "" if passed else "NCCL does not use the NVLinks, or one is slow; NCCL_DEBUG=INFO names the transport"
-    status = "passed" if passed else "failed"
     expected = f"{LOWEST_SHARE:.0%} of {peak:.1f} GB/s or more"
-    return [check("all_reduce_bandwidth", "collectives", expected, told, status, reason)]
+    return [compared("all_reduce_bandwidth", "collectives", expected, told, passed, *SLOW)]
 
 
 def _peak(gpu_nodes: Sequence[Mapping]) -> float | None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
-from .check import LEFT_OUT, Check, compared, skipped
+from ...module_utils.health.check_table import FAULTS
+from .check import LEFT_OUT, Check, compared, joined, skipped
 
 NAME, CATEGORY = "nic_firmware", "coherence"
 EXPECTED = "one version for each board"
+FAULT = FAULTS[NAME, "unlike"]
 
 
 def checks(nodes: Mapping[str, Mapping], left_out: Collection[str] = ()) -> Iterator[Check]:
@@ -30,7 +32,7 @@ def checks(nodes: Mapping[str, Mapping], left_out: Collection[str] = ()) -> Iter
     measured = "; ".join(
         f"{board}: {', '.join(sorted(set(found.values())))}" for board, found in sorted(versions.items())
     )
-    yield compared(NAME, CATEGORY, EXPECTED, measured, not sentences, "; ".join(sentences))
+    yield compared(NAME, CATEGORY, EXPECTED, measured, not sentences, joined(sentences), FAULT.action)
 
 
 def _differing(board: str, found: Mapping[tuple[str, str], str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...module_utils.health.check_table import FAULTS
 from ...module_utils.health.peers import COMPARED
-from .check import LEFT_OUT, Check, compared, skipped
+from .check import LEFT_OUT, Check, compared, joined, skipped
 
 CATEGORY, EXPECTED = "coherence", "alike on nodes with the same GPUs"
 MODEL = "peer_model"  # where none is on most nodes, several are meant
@@ -89,8 +89,8 @@ def _judged(code: str, groups: Groups) -> Check:
     fault = FAULTS[code, "unlike"]
     sentences = [sentence for values in groups.values() for sentence in _differing(values, code == MODEL)]
     measured = "; ".join(sorted(", ".join(sorted(set(values.values()))) for values in groups.values()))
-    reason = f"{fault.severity}: {'; '.join(sentences)}; {fault.action}"
-    return compared(code, CATEGORY, EXPECTED, measured, not sentences, reason)
+    reason = f"{fault.severity}: {joined(sentences)}"
+    return compared(code, CATEGORY, EXPECTED, measured, not sentences, reason, fault.action)
 
 
 def _differing(values: Mapping[str, str], majority: bool) -> Iterator[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from .check import Check, compared
+from .check import PLAY, Check, compared
 
 CATEGORY = "coherence"
 LOOK = "look at the checks of the driver and at the health of the GPUs"
+UNTOLD = ("the driver does not tell its CUDA version", LOOK)
+NEWER = ("the toolkit is of a newer major version than the driver", "install a newer driver or an older toolkit")
 _TOOLKIT = re.compile(r"cuda-toolkit-(\d+)-(\d+)$")
 
 
@@ -28,7 +30,7 @@ def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
     count = len(gpu_node.get("gpus") or [])
     expected = f"lists {count} GPUs" if count else "runs and finds no device"
     if answer is None:
-        return compared("nvidia_smi", CATEGORY, expected, None, None, "nvidia-smi was not asked")
+        return compared("nvidia_smi", CATEGORY, expected, None, None, "nvidia-smi was not asked", PLAY)
     text, state, listed = " ".join(answer["lines"]), answer["state"], answer["count"]
     measured = {"listed": f"lists {listed} GPUs", "no_device": "no device", "no_driver": "no driver"}.get(state)
     if measured is None:
@@ -40,7 +42,8 @@ def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
         expected,
         measured,
         agrees,
-        f"{text}; {LOOK}".removeprefix("; "),
+        text,
+        LOOK,
     )
 
 
@@ -52,8 +55,6 @@ def toolkit(packages: Mapping[str, str], cuda: str | None) -> Iterator[Check]:
         return
     expected = f"at most what the driver runs, CUDA {cuda or 'of unknown version'}"
     agrees = None if cuda is None else versions[-1][0] <= int(cuda.partition(".")[0])
-    reason = (
-        "the driver does not tell its CUDA version" if cuda is None else "install a newer driver or an older toolkit"
-    )
     measured = f"CUDA {versions[-1][0]}.{versions[-1][1]}"
-    yield compared("cuda_toolkit", CATEGORY, expected, None if cuda is None else measured, agrees, reason)
+    why = UNTOLD if cuda is None else NEWER
+    yield compared("cuda_toolkit", CATEGORY, expected, None if cuda is None else measured, agrees, *why)

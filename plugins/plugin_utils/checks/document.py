@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
@@ -26,7 +25,7 @@ from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
 from ..problems.phrases import clean
-from ..problems.sentence import WIDTH
+from ..problems.sentence import lower_lines, wrapped
 from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
@@ -243,23 +242,22 @@ def summary_lines(document: Mapping) -> list[str]:
             if entry["status"] in ("failed", "unknown"):
                 lines += _told(entry)
         for note in (health or {}).get("notes") or []:
-            lines += _wrapped(f"note: {note['check']}: {_note(note)}", "  ")
+            lines += _noted(note)
     return lines
 
 
 def _told(entry: Check) -> list[str]:
-    """Return the lines about a check that did not pass: measured and expected value, below them why, and what to do."""
+    """Return the levels of a check that did not pass: its measured and expected value, why, and what to do."""
     seen = "" if entry["status"] == "unknown" else f": {entry['measured']}; expected: {entry['expected']}"
-    return [*_wrapped(f"{entry['status']}: {entry['name']}{seen}", "  "), *_wrapped(entry["reason"], "    ")]
+    what = wrapped(clean(f"  {entry['status']}: {entry['name']}{seen}"), "    ")
+    return [*what, *lower_lines(clean(entry["reason"]), clean(entry["fix"]), indent="    ")]
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(clean(text), WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
-
-
-def _note(note: Mapping) -> str:
-    """Return the text of an event that is no fault of the node, and what to look at."""
-    return f"{note['measured']}{' on ' + note['gpu'] if note['gpu'] else ''}; {note['action']}"
+def _noted(note: Mapping) -> list[str]:
+    """Return the levels of an event that is no fault of the node."""
+    seen = f"{note['measured']}{' on ' + note['gpu'] if note['gpu'] else ''}"
+    what = wrapped(clean(f"  note: {note['check']}: {seen}"), "    ")
+    return [*what, *lower_lines("", clean(note["action"]), indent="    ")]
 
 
 def counted(found: Iterable[Check]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..documents.comparison import Comparison, Remedy, Status
-from .check import Check, check
+from .check import PLAY, Check, check, joined
 
 # What site is to a node: whether a role has ever worked there.
 SITE = {True: "run site again", False: "run site, which has not set up this node yet"}
 ADVICE = {
-    Remedy.REPAIR: "a package installation was interrupted; {site}",
+    Remedy.REPAIR: "{site}",
     Remedy.KERNEL: "install package kernel in that version, or {site} (base_kernel_headers: true)",
     Remedy.SOURCES: "{site}",
     Remedy.INSTALL: "{site}",
@@ -31,14 +31,14 @@ ADVICE = {
     Remedy.FOREIGN: "remove that line, or name the variable in nccl_conf_elsewhere",
     Remedy.DISKS: "free the disks and the mount point by hand, or declare others; nothing is wiped",
     Remedy.LINE: "remove that line",
-    Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
+    Remedy.RESTART: "restart the service, or end the session, and start it again",
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",
-    Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
+    Remedy.LIBRARY: "look up in docs/rdma.md what each reason needs",
     Remedy.RECONFIGURE: "{site}, and 'scontrol reconfigure'; docs/slurm.md says which lines include the files",
     Remedy.RESUME: "see to the reason, then 'scontrol update NodeName=... State=RESUME'; docs/slurm.md says more",
-    Remedy.OTHERS: "those who run that cluster have to see to it",
-    Remedy.MEASURE: "the node could not be asked; the play's output says why",
+    Remedy.OTHERS: "ask those who run that cluster to see to it",
+    Remedy.MEASURE: PLAY,
     Remedy.NONE: "",
 }
 _NAMES = {
@@ -85,8 +85,15 @@ def _check(label: str, found: list[Comparison], site: str) -> Check:
     differing = [one for one in found if one.differs]
     unknown = bool(differing) and all(one.status is Status.UNKNOWN for one in differing)
     status = "unknown" if unknown else "failed" if differing else "passed"
+    causes, advice = map(sentence, differing), (ADVICE[one.remedy].format(site=site) for one in differing)
     return check(
-        label, _category(found[0]), _expected(found), _measured(found, differing), status, _reason(differing, site)
+        label,
+        _category(found[0]),
+        _expected(found),
+        _measured(found, differing),
+        status,
+        joined(causes),
+        joined(advice),
     )
 
 
@@ -113,15 +120,6 @@ def _measured(found: list[Comparison], differing: list[Comparison]) -> str:
     if found[0].kind == "module":
         return ", ".join(f"{one.observed or 'none'} for {one.subject}" for one in found)
     return f"{len(found) - len(differing)} as planned, {len(differing)} not" if differing else _expected(found)
-
-
-def _reason(differing: list[Comparison], site: str) -> str:
-    """Return the differences, each once, and what to do. site: how site is named in it."""
-    if not differing:
-        return ""
-    sentences = [sentence(one) for one in differing]
-    advice = [ADVICE[one.remedy].format(site=site) for one in differing]
-    return "; ".join(dict.fromkeys([*sentences, *filter(None, advice)]))
 
 
 def sentence(one: Comparison) -> str:

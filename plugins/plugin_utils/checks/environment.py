@@ -15,7 +15,7 @@ from .coherence import LOOK
 
 CATEGORY = "environment"
 NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
-# What to do where the reason alone does not tell.
+# What to do.
 ONE_MPI = "let PATH and the linker find the same one first"
 OTHERS = "look for LD_LIBRARY_PATH and for packages that bring others"
 IMPORT = "import it with /opt/allreduce/envs/{}/bin/python on the node; without that directory, site rebuilds it"
@@ -51,13 +51,10 @@ def imports(name: str, module: str, answer: Mapping | None) -> Check:
     label, expected = f"{name}_{module}", f"{module} can be imported"
     found = (answer or {}).get(module)
     if found is None:
-        return compared(
-            label, CATEGORY, expected, None, None, (answer or {}).get("error") or "the environment was not asked"
-        )
+        why = (answer or {}).get("error") or "the environment was not asked"
+        return compared(label, CATEGORY, expected, None, None, why, IMPORT.format(name))
     if found.get("error"):
-        return compared(
-            label, CATEGORY, expected, "cannot be imported", False, f"{found['error']}; {IMPORT.format(name)}"
-        )
+        return compared(label, CATEGORY, expected, "cannot be imported", False, found["error"], IMPORT.format(name))
     return compared(label, CATEGORY, expected, f"{module} {found['version']}", True)
 
 
@@ -68,9 +65,8 @@ def mpi(name: str, answer: Mapping | None) -> Check:
     if launcher is None and library:
         return skipped(label, CATEGORY, "the MPI of mpirun", "this node has no mpirun")
     if library is None:
-        return compared(
-            label, CATEGORY, "the MPI of mpirun", None, None, found.get("error") or "mpi4py could not be asked"
-        )
+        why = found.get("error") or "mpi4py could not be asked"
+        return compared(label, CATEGORY, "the MPI of mpirun", None, None, why, IMPORT.format(name))
     agrees = _release(library) == _release(str(launcher))
     return compared(
         label,
@@ -78,7 +74,8 @@ def mpi(name: str, answer: Mapping | None) -> Check:
         launcher,
         library,
         agrees,
-        "mpi4py loads an MPI other than the one whose mpirun starts it: " + ONE_MPI,
+        "mpi4py loads an MPI other than the one whose mpirun starts it",
+        ONE_MPI,
     )
 
 
@@ -95,13 +92,15 @@ def build(planned: Mapping, answer: Mapping | None) -> Check:
     wanted = {name: [MODULES.get(one, one) for one in planned["build"].get(name) or []] for name in BUILT}
     label, found = f"{planned['name']}_horovod_build", (answer or {}).get("horovod") or {}
     have = found.get("build")
+    fix = IMPORT.format(planned["name"])
     if have is None:
-        return compared(label, CATEGORY, _built(wanted), None, None, found.get("error") or "Horovod could not be asked")
+        why = found.get("error") or "Horovod could not be asked"
+        return compared(label, CATEGORY, _built(wanted), None, None, why, fix)
     agrees = set(wanted["operations"]) <= set(have["operations"]) and all(
         set(wanted[name]) == set(have[name]) for name in ("frameworks", "controllers")
     )
-    reason = f"Horovod does not load as planned: it was compiled differently, or lacks a package that it imports; {IMPORT.format(planned['name'])}"
-    return compared(label, CATEGORY, _built(wanted), _built(have), agrees, reason)
+    reason = "Horovod does not load as planned: it was compiled differently, or lacks a package that it imports"
+    return compared(label, CATEGORY, _built(wanted), _built(have), agrees, reason, fix)
 
 
 def _built(parts: Mapping[str, list[str]]) -> str:
@@ -120,7 +119,8 @@ def libraries(planned: Mapping, answer: Mapping | None) -> Check:
     label, expected = f"{planned['name']}_libraries", _named(wanted)
     have = found.get("libraries")
     if have is None:
-        return compared(label, CATEGORY, expected, None, None, found.get("error") or "PyTorch could not be asked")
+        why = found.get("error") or "PyTorch could not be asked"
+        return compared(label, CATEGORY, expected, None, None, why, IMPORT.format(planned["name"]))
     measured = {name: version_parts(name, have.get(name)) for name in known}
     return compared(
         label,
@@ -128,7 +128,8 @@ def libraries(planned: Mapping, answer: Mapping | None) -> Check:
         expected,
         _named(measured),
         measured == wanted,
-        "PyTorch's libraries are not those of the plan: " + OTHERS,
+        "PyTorch's libraries are not those of the plan",
+        OTHERS,
     )
 
 
@@ -154,8 +155,9 @@ def without_compute(planned: Mapping, gpus: int, answer: Mapping | None) -> Chec
     """Skip what only a GPU that computes can answer; one that computes all the same contradicts who said that none does."""
     label, expected = f"{planned['name']}_cuda", f"yes, {gpus} GPUs"
     if ((answer or {}).get("torch") or {}).get("cuda_available"):
-        reason = "a GPU computes on this host: leave out verify_gpu_compute: false"
-        return check(label, CATEGORY, "no", "yes", "failed", reason)
+        return check(
+            label, CATEGORY, "no", "yes", "failed", "a GPU computes on this host", "leave out verify_gpu_compute: false"
+        )
     return skipped(label, CATEGORY, expected, NO_GPU_COMPUTE)
 
 
@@ -166,7 +168,8 @@ def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
     found = (answer or {}).get("torch") or {}
     available = found.get("cuda_available")
     if available is None:
-        return compared(label, CATEGORY, expected, None, None, found.get("error") or "PyTorch could not be asked")
+        why = found.get("error") or "PyTorch could not be asked"
+        return compared(label, CATEGORY, expected, None, None, why, IMPORT.format(planned["name"]))
     count = found.get("device_count") or 0
     measured = f"yes, {count} GPUs" if available else yes_no(available)
     agrees = available == wanted and (not wanted or count == gpus)
@@ -176,5 +179,6 @@ def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
         expected,
         measured,
         agrees,
-        f"torch.cuda.is_available() does not match the plan: {LOOK}",
+        "torch.cuda.is_available() does not match the plan",
+        LOOK,
     )

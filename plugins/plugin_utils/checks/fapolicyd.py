@@ -22,10 +22,13 @@ REPAIR = {
     "different": "run playbook site.yml",
     "absent": "run playbook site.yml with base_fapolicyd_state: present",
 }
-UNREADABLE = f"only root can read {FILE.rpartition('/rules.d')[0]} on this node; run verify as root"
+UNREADABLE = (f"only root can read {FILE.rpartition('/rules.d')[0]} on this node", "run verify as root")
 PERMISSIVE = "fapolicyd is permissive: it logs what it would deny, and denies nothing"
 STOPPED = "fapolicyd is installed but does not run"
-OTHERS = "the site's own rules or trust name /opt/allreduce/; 'fapolicyd --debug-deny' shows whether they are enough"
+OTHERS = (
+    "the site's own rules or trust name /opt/allreduce/",
+    "run 'fapolicyd --debug-deny', which shows whether they are enough",
+)
 
 
 def checks(state: Mapping[str, Any]) -> Iterator[Check]:
@@ -39,13 +42,13 @@ def judge(found: Fapolicyd) -> Check:
     if not found.active:
         return check(NAME, CATEGORY, EXPECTED, "not running", "skipped", STOPPED)
     if found.rules is None or found.loaded is None or found.permissive is None:
-        return compared(NAME, CATEGORY, EXPECTED, None, None, UNREADABLE)
+        return compared(NAME, CATEGORY, EXPECTED, None, None, *UNREADABLE)
     measured = f"file {RULES[found.rules]}, {'loaded' if found.loaded else 'not loaded'}"
-    missed = f"{FOLLOWS if found.loaded else DENIES}; {REPAIR[found.rules]}"
+    missed, fix = FOLLOWS if found.loaded else DENIES, REPAIR[found.rules]
     is_kept = found.loaded and found.rules == "equal"
     if found.permissive:
-        reason = PERMISSIVE if is_kept else f"{PERMISSIVE}. Once it enforces, {missed}"
-        return check(NAME, CATEGORY, EXPECTED, measured, "skipped", reason)
+        why = (PERMISSIVE, "") if is_kept else (f"{PERMISSIVE}. Once it enforces, {missed}", fix)
+        return check(NAME, CATEGORY, EXPECTED, measured, "skipped", *why)
     if found.others and not is_kept:
-        return check(NAME, CATEGORY, EXPECTED, measured, "skipped", OTHERS)
-    return compared(NAME, CATEGORY, EXPECTED, measured, is_kept, missed)
+        return check(NAME, CATEGORY, EXPECTED, measured, "skipped", *OTHERS)
+    return compared(NAME, CATEGORY, EXPECTED, measured, is_kept, missed, fix)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...module_utils.health.check_table import BY_CODE
-from .check import LEFT_OUT, Check, check, compared, skipped
+from .check import LEFT_OUT, PLAY, Check, check, compared, joined, skipped
 
 
 def is_wanted(stack: Mapping, gpu_node: Mapping) -> bool:
@@ -24,11 +24,10 @@ def checks(stack: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterato
     """Yield one check for each thing that was judged, over all GPUs; health: what module gpu_health returned, if it ran."""
     if health is None:
         wanted = is_wanted(stack, gpu_node)
-        reason = "module gpu_health did not run" if wanted else "no GPU on this node"
         yield (
-            compared("gpu_health", "health", "ok", None, None, reason)
+            compared("gpu_health", "health", "ok", None, None, "module gpu_health did not run", PLAY)
             if wanted
-            else skipped("gpu_health", "health", "ok", reason)
+            else skipped("gpu_health", "health", "ok", "no GPU on this node")
         )
         return
     for entry in health["judged"]:
@@ -44,9 +43,11 @@ def judged(entry: Mapping, findings: list[Mapping]) -> Check:
         return compared(name, category, entry["expected"], entry["measured"], True)
     known = [found for found in findings if found["severity"] != "unknown"]
     expected = ", ".join(dict.fromkeys(str(found["expected"]) for found in known or findings))
-    reasons = (f"{found['severity'].replace('_', ' ')}: {found['action']}" for found in findings)
+    reasons = (f"{found['severity'].replace('_', ' ')}: {found['cause']}" for found in findings)
     status, measured = ("failed", in_words(known)) if known else ("unknown", in_words(findings))
-    return check(name, category, expected, measured, status, "; ".join(dict.fromkeys(reasons)))
+    return check(
+        name, category, expected, measured, status, joined(reasons), joined(found["action"] for found in findings)
+    )
 
 
 def in_words(findings: Iterable[Mapping]) -> str:

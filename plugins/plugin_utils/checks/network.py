@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .check import Check, compared, skipped, yes_no
+from .check import PLAY, Check, compared, joined, skipped, yes_no
 
 CATEGORY = "network"
 
 NAMES = "run site over the whole group, or correct what names resolve to in /etc/hosts or DNS"
+UNTRIED = "the other nodes were not tried"
+USER = "set verify_user to a user of the node, or run site over the whole group"
+NOT_FOLLOWING = ("the clock does not follow a time server", "set up a time service, such as chrony")
+NOT_ASKED = ("systemd could not be asked", "run timedatectl on the node, and see what it says")
 KEYS = "run site over the whole group, whose role cluster_ssh gives the nodes keys for each other"
 
 
@@ -25,12 +29,8 @@ def clock(state: Mapping, probe: Mapping) -> Check:
     if state.get("container"):
         return skipped("clock_synchronised", CATEGORY, "yes", "a container has its host's clock")
     synchronised = probe.get("clock_synchronised")
-    reason = (
-        "the clock does not follow a time server: set up a time service, such as chrony"
-        if synchronised is False
-        else "systemd could not be asked"
-    )
-    return compared("clock_synchronised", CATEGORY, "yes", yes_no(synchronised), synchronised, reason)
+    why = NOT_FOLLOWING if synchronised is False else NOT_ASKED
+    return compared("clock_synchronised", CATEGORY, "yes", yes_no(synchronised), synchronised, *why)
 
 
 def names(peers: Mapping[str, Mapping] | None) -> Check:
@@ -49,15 +49,14 @@ def ssh(peers: Mapping[str, Mapping] | None) -> Check:
 
 def _peers(name: str, peers: Mapping[str, Mapping] | None, key: str, remedy: str, problem) -> Check:
     if peers is None:
-        return compared(name, CATEGORY, "every other node", None, None, "the other nodes were not tried")
+        return compared(name, CATEGORY, "every other node", None, None, UNTRIED, PLAY)
     expected = f"{len(peers)} of {len(peers)} nodes"
     if not peers:
         return skipped(name, CATEGORY, "every other node", "the cluster has one node")
     untried = [peer for peer in peers.values() if key not in peer]
     if untried:
-        return compared(
-            name, CATEGORY, expected, None, None, untried[0].get("reason") or "the other nodes were not tried"
-        )
+        why = (untried[0]["reason"], USER) if untried[0].get("reason") else (UNTRIED, PLAY)
+        return compared(name, CATEGORY, expected, None, None, *why)
     wrong = [f"{peer} {text}" for peer, text in ((peer, problem(peers[peer])) for peer in sorted(peers)) if text]
     measured = f"{len(peers) - len(wrong)} of {len(peers)} nodes"
-    return compared(name, CATEGORY, expected, measured, not wrong, "; ".join([*wrong, remedy]))
+    return compared(name, CATEGORY, expected, measured, not wrong, joined(wrong), remedy)

@@ -11,10 +11,14 @@ from ..documents.comparison import Comparison
 from ..drift.record import observe
 from . import bandwidth, coherence, drift, environment, network
 from . import health as gpu_health
-from .check import Check, check, compared, on_node, skipped
+from .check import PLAY, Check, check, compared, on_node, skipped
 
-WRONG_NUMBERS = "wrong numbers: verify the nodes in halves (--limit) until the one is left that computes wrongly, and take it out of use"
-SEE = "docs/training.md says what to look at when a run fails."
+WRONG_NUMBERS = (
+    "wrong numbers",
+    "verify the nodes in halves (--limit) until the one is left that computes wrongly, and take it out of use",
+)
+SEE = "look up in docs/training.md what a run fails of"
+LOST = ("the node could not be reached or measured", PLAY)
 
 
 def node_checks(
@@ -47,8 +51,7 @@ def node_checks(
 
 def lost_node_checks(node: str) -> list[Check]:
     """Return the one check of a node that no longer answers: the play went on without it."""
-    reason = "the node could not be reached or measured; the play's output says why"
-    return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
+    return on_node(node, [check("reachable", "health", "yes", "no", "failed", *LOST)])
 
 
 def unfit_node_checks(node: str, reason: str) -> list[Check]:
@@ -82,7 +85,7 @@ def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: S
     found = [
         compared(
             entry["name"], "collectives", f"{entry['expected']} {where}", f"{entry['measured']} {where}",
-            bool(entry["passed"]), WRONG_NUMBERS,
+            bool(entry["passed"]), *WRONG_NUMBERS,
         )
         for entry in metrics["checks"]
     ]  # fmt: skip
@@ -96,8 +99,7 @@ def failed_run(result: Mapping, training: Mapping) -> Check:
     tail = [line for line in failure.get("tail") or [] if line.strip()]
     if tail and tail[-1].strip().rstrip(".") not in reason:
         reason = f"{reason} Last line: {tail[-1].strip()}"
-    reason = f"{reason.rstrip('.')}. {SEE}"
-    return compared("collectives", "collectives", "a run on all nodes", "failed", False, reason)
+    return compared("collectives", "collectives", "a run on all nodes", "failed", False, reason.rstrip("."), SEE)
 
 
 def between_gpus(without: Iterable[str]) -> list[Check]:

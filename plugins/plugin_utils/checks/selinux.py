@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..documents.observed import Selinux
@@ -13,7 +13,8 @@ from ..documents.parsing import parse
 from ..documents.selinux import Denial, Denials, Probed
 from ..drift.selinux import boolean_notes, boolean_problems, loads_driver, mode_problems
 from ..problems.problem import Problem
-from .check import Check, check, compared, skipped
+from ..problems.sentence import Sentence
+from .check import PLAY, Check, check, compared, joined, skipped, told
 
 CATEGORY = "health"
 NAMES = {
@@ -24,33 +25,42 @@ NAMES = {
 ABSENT = "the node has no SELinux; Debian and Ubuntu use AppArmor, which is not judged"
 CONTAINER = "a container has its host's SELinux"
 DISABLED = "SELinux is disabled, as configured"
-NOT_PROBED = "the node was not probed; the play's output says why"
+NOT_PROBED = ("the node was not probed", PLAY)
+OFF = "turn it off with 'setsebool -P {subject} off'"
+IS_ON = Sentence("{subject} is on")
 BOOLEANS = {
-    "secure_mode_insmod": "{name} is on: no kernel module can be loaded, not even the driver's; turn it off with 'setsebool -P {name} off'",
-    "deny_execmem": (
-        "{name} is on: programs get no memory that is writable and executable, into which PyTorch writes code for the processor, as in "
-        "oneDNN ('could not create a primitive'); turn it off with 'setsebool -P {name} off'"
+    "secure_mode_insmod": Sentence("{subject} is on: no kernel module can be loaded, not even the driver's", OFF),
+    "deny_execmem": Sentence(
+        "{subject} is on: programs get no memory that is writable and executable, into which PyTorch writes code for the processor, as "
+        "in oneDNN ('could not create a primitive')",
+        OFF,
     ),
-    "deny_ptrace": (
-        "{name} is on: no process may open another's memory or files, as debuggers and profilers do, and PyTorch to share expandable "
-        "segments between processes (pidfd_getfd)"
+    "deny_ptrace": Sentence(
+        "{subject} is on: no process may open another's memory or files, as debuggers and profilers do, and PyTorch to share expandable "
+        "segments between processes (pidfd_getfd)",
     ),
-    "secure_mode": "{name} is on: newrole leads to no administrative domain",
+    "secure_mode": Sentence("{subject} is on: newrole leads to no administrative domain"),
 }
 SENTENCES = {
-    "selinux_not_enforcing": (
-        "SELinux is {subject}, although /etc/selinux/config says {configured}: remove enforcing=0 and selinux=0 from the kernel's command "
-        "line, and run 'setenforce 1', or reboot where it is disabled"
+    "selinux_not_enforcing": Sentence(
+        "SELinux is {subject}, although /etc/selinux/config says {configured}",
+        "remove enforcing=0 and selinux=0 from the kernel's command line, and run 'setenforce 1', or reboot where it is disabled",
     ),
-    "selinux_pending": "{subject} becomes {pending} once the value that was written to the kernel is committed",
+    "selinux_pending": Sentence(
+        "{subject} becomes {pending} once the value that was written to the kernel is committed"
+    ),
 }
+UNTOLD = ("the kernel does not say whether it enforces", "run 'getenforce' on the node")
 LOGS = {
-    "absent": "there is no /var/log/audit/audit.log; install auditd, without which denials are in the kernel's log only",
-    "unreadable": "/var/log/audit/audit.log could not be read; run verify as root",
-    "boot_unknown": "/proc/stat does not say when the node booted",
+    "absent": (
+        "there is no /var/log/audit/audit.log, without which denials are in the kernel's log only",
+        "install auditd",
+    ),
+    "unreadable": ("/var/log/audit/audit.log could not be read", "run verify as root"),
+    "boot_unknown": ("/proc/stat does not say when the node booted", "run 'ausearch -m avc' on the node"),
 }
-EVENTS = "'ausearch -m avc -ts boot' shows the full events"
-LABELS = "'restorecon -Rv' on the path restores the labels that the policy has for it"
+EVENTS = "see the full events with 'ausearch -m avc -ts boot'"
+LABELS = "run 'restorecon -Rv' on the path, which restores the labels that the policy has for it"
 
 
 def checks(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapping, probe: Mapping) -> Iterator[Check]:
@@ -74,10 +84,10 @@ def mode(selinux: Selinux) -> Check:
     """Judge the mode by the configuration; what is not configured is told."""
     name, expected, measured = "selinux_mode", NAMES["selinux_mode"], selinux.mode or "not known"
     if selinux.mode is None:
-        return compared(name, CATEGORY, expected, None, None, "the kernel does not say whether it enforces")
+        return compared(name, CATEGORY, expected, None, None, *UNTOLD)
     problems = mode_problems(selinux)
     if problems:
-        return check(name, CATEGORY, expected, measured, "failed", sentences(problems))
+        return check(name, CATEGORY, expected, measured, "failed", *told(map(sentence, problems)))
     if selinux.mode == selinux.configured == "enforcing":
         return check(name, CATEGORY, expected, measured, "passed")
     if selinux.mode == selinux.configured:
@@ -94,24 +104,23 @@ def booleans(selinux: Selinux, is_driver_to_load: bool) -> Check:
     status = "failed" if problems else "skipped" if notes else "passed"
     on = ", ".join(key for key, one in sorted(selinux.booleans.items()) if one.active)
     until = "once the node enforces: " if selinux.mode == "permissive" and on else ""
-    reason = until + sentences([*problems, *notes])
-    return check(name, CATEGORY, NAMES[name], f"{on} on" if on else "none of them on", status, reason)
+    reason, fix = told(map(sentence, [*problems, *notes]))
+    return check(name, CATEGORY, NAMES[name], f"{on} on" if on else "none of them on", status, until + reason, fix)
 
 
 def denials(found: Denials | None) -> Check:
     """Judge what was denied; what a permissive domain went on with is told."""
     name = "selinux_denials"
     if found is None or found.problem:
-        reason = LOGS.get(found.problem or "", "") if found else NOT_PROBED
-        return compared(name, CATEGORY, NAMES[name], None, None, reason)
+        why = LOGS.get(found.problem or "", ("", "")) if found else NOT_PROBED
+        return compared(name, CATEGORY, NAMES[name], None, None, *why)
     enforced = [one for one in found.denials if not one.permissive]
     measured = f"{sum(one.count for one in found.denials) or 'none'} {_reach(found)}"
     shown = enforced or found.denials
     labels = [LABELS] if any(one.target.startswith("/") for one in shown) else []
-    reason = "; ".join([*map(denial, shown), EVENTS, *labels]) if shown else ""
-    return check(
-        name, CATEGORY, NAMES[name], measured, "failed" if enforced else "skipped" if reason else "passed", reason
-    )
+    status = "failed" if enforced else "skipped" if shown else "passed"
+    why = (joined(map(denial, shown)), joined([EVENTS, *labels])) if shown else ("", "")
+    return check(name, CATEGORY, NAMES[name], measured, status, *why)
 
 
 def _reach(found: Denials) -> str:
@@ -129,13 +138,9 @@ def denial(one: Denial) -> str:
     return f"{one.command or 'a program'} {how} {one.operations} on {one.kind} {one.target}{times}"
 
 
-def sentences(problems: Iterable[Problem]) -> str:
-    return "; ".join(sentence(one) for one in problems)
-
-
-def sentence(problem: Problem) -> str:
-    """Return the sentence about one problem."""
+def sentence(problem: Problem) -> Sentence:
+    """Return the cause and the remedy of one problem."""
     if problem.code == "selinux_boolean":
-        return BOOLEANS.get(problem.subject, "{name} is on").format(name=problem.subject)
+        return BOOLEANS.get(problem.subject, IS_ON).filled(problem.subject, {})
     detail = {key: {True: "on", False: "off"}.get(value, value) for key, value in problem.detail.items()}
-    return SENTENCES[problem.code].format(subject=problem.subject, **detail)
+    return SENTENCES[problem.code].filled(problem.subject, detail)

@@ -13,10 +13,10 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils.storage.network_mounts import in_words
 from ..documents.parsing import parse
-from .check import Check, compared
+from .check import PLAY, Check, compared, joined
 
 GB = 10**9
-REASON = "the collection mounts no storage: whoever does has to look at it, and at its server and the network to it"
+MOUNT = "look at the mount, at its server and at the network to it: the collection mounts no storage"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def checks(declared: Iterable[Mapping[str, Any]], probe: Mapping | None) -> Iter
         against = faults(one, mount) if known else []
         agrees = not against if known else None
         name = f"storage_mount {one.path}"
-        yield compared(name, "health", expected(one), "; ".join(against) or shown(mount), agrees, REASON)
+        why = (joined(against), MOUNT) if known else ("the node was not probed", PLAY)
+        yield compared(name, "health", expected(one), joined(against) or shown(mount), agrees, *why)
 
 
 def as_declared(entry: Mapping[str, Any]) -> Declared:

@@ -15,7 +15,7 @@ CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "t
 
 @dataclass(frozen=True)
 class Check:
-    """status: one of STATUSES; reason: why it did not pass, and what to do; empty where it did."""
+    """status: one of STATUSES; reason: why it did not pass; fix: what to do, an imperative. Both are empty where it passed."""
 
     name: str = ""
     node: str = ""
@@ -24,6 +24,12 @@ class Check:
     measured: str = ""
     status: str = ""
     reason: str = ""
+    fix: str = ""
+
+    @property
+    def line(self) -> str:
+        """Return both in one line, for programs that have one field for them."""
+        return "; ".join(filter(None, (self.reason, self.fix)))
 
 
 def verdict(statuses: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ class Finding:
     expected: Words = Words("")
     measured: Words | None = None  # None where it is not known
     severity: str = ""  # failed | reboot_required | degraded | unknown | note
+    cause: str = ""
     action: str = ""
 
 

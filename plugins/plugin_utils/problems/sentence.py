@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 # Columns of a terminal.
 WIDTH = 80
@@ -30,6 +30,10 @@ class Sentence(NamedTuple):
         why = f" ({self.why})" if self.why else ""
         return _ended(self.what + why + (f"; {self.fix}" if self.fix else ""))
 
+    def filled(self, subject: str, detail: Mapping[str, Any]) -> Sentence:
+        """Return the levels with what a problem is about, and its values, in them."""
+        return Sentence(*(level.format(subject=subject, **detail) for level in self))
+
 
 def error_lines(sentences: Iterable[Sentence]) -> list[str]:
     """Return each problem once, a level below the other, for a terminal of 80 columns.
@@ -37,18 +41,28 @@ def error_lines(sentences: Iterable[Sentence]) -> list[str]:
     >>> error_lines([Sentence("No task has the tag ncll", "did you mean nccl?")])
     ['error: No task has the tag ncll.', '  fix: Did you mean nccl?', '']
     """
-    return [line for one in dict.fromkeys(sentences) for line in [*_levels(one), ""]]
+    found = dict.fromkeys(sentences)
+    return [line for one in found for line in [*_level("error", one.what), *lower_lines(one.why, one.fix), ""]]
 
 
-def _levels(sentence: Sentence) -> Iterator[str]:
+def lower_lines(why: str, fix: str, indent: str = "  ") -> list[str]:
+    """Return the lines below what is wrong, for a terminal of 80 columns; none for an empty level.
+
+    >>> lower_lines("it is down", "start it"), lower_lines("", "verify_network_port=5202", indent="    ")
+    (['  why: it is down.', '  fix: Start it.'], ['    fix: verify_network_port=5202.'])
+    """
     # Variables and commands stay as they are to be copied.
-    first = sentence.fix.partition(" ")[0]
-    fix = sentence.fix[:1].upper() + sentence.fix[1:] if first.isalpha() else sentence.fix
-    for name, text in (("error", sentence.what), ("  why", sentence.why), ("  fix", fix)):
-        if text:
-            yield from textwrap.wrap(
-                _ended(text), WIDTH, initial_indent=f"{name}: ", subsequent_indent=" " * 7, break_on_hyphens=False
-            )
+    capital = fix[:1].upper() if fix.partition(" ")[0].isalpha() else fix[:1]
+    return [*_level(f"{indent}why", why), *_level(f"{indent}fix", capital + fix[1:])]
+
+
+def _level(name: str, text: str) -> list[str]:
+    return wrapped(f"{name}: {_ended(text)}", " " * (len(name) + 2)) if text else []
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """Return a text as lines of a terminal; indent: of all but the first."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _ended(text: str) -> str:

@@ -20,7 +20,7 @@ from .results import AS_PLANNED, RESULTS
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100
-PARTS = 6  # of a list that stand in a cell; of a longer one the first ones and the last
+PARTS = 6  # of a list that stand in a cell; of a longer one the first ones
 _FIRST = 3
 # Widths of a machine's pictures: what the page leaves on a desktop, and on a phone of 375 pixels.
 WIDE, NARROW = 1020, 341
@@ -36,12 +36,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Long:
-    """A text whose middle is one click away, where it is a long list; rest is empty where the whole text is the beginning."""
+    """A text whose end is one click away, where it is a long list; rest is empty where the whole text is the beginning."""
 
     beginning: str
     rest: str = ""
     count: int = 0  # of the parts in the rest
-    end: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,15 +99,15 @@ def label(names: Iterable[str]) -> str:
 
 
 def shortened(text: str) -> Long:
-    """Fold a list of many parts: its end stays in sight, as what to do about them stands there."""
+    """Fold a list of many parts."""
     return _shortened(text.split("; "), ";") or _shortened(text.split(", "), ",") or Long(text)
 
 
 def _shortened(parts: list[str], mark: str) -> Long | None:
     if len(parts) <= PARTS:
         return None
-    rest = f"{mark} ".join(parts[_FIRST:-1])
-    return Long(f"{mark} ".join(parts[:_FIRST]) + mark, rest, len(parts) - _FIRST - 1, parts[-1])
+    rest = f"{mark} ".join(parts[_FIRST:])
+    return Long(f"{mark} ".join(parts[:_FIRST]) + mark, rest, len(parts) - _FIRST)
 
 
 def said(found: Iterable[tuple[str, str]]) -> tuple[Said, ...]:

@@ -40,9 +40,9 @@ def _check(check: Check) -> Element:
     case = Element("testcase", name=check.name, classname=check.category)
     if check.status == "failed":
         message = f"expected {check.expected}, measured {check.measured}"
-        SubElement(case, "failure", message=message, type=check.category).text = check.reason or message
+        SubElement(case, "failure", message=message, type=check.category).text = check.line or message
     elif check.status in ("unknown", "skipped"):
-        SubElement(case, "skipped", message=f"{check.status}: {check.reason}" if check.reason else check.status)
+        SubElement(case, "skipped", message=f"{check.status}: {check.line}" if check.line else check.status)
     return case
 
 

@@ -24,6 +24,7 @@ class Outcome:
     expected: tuple[Said, ...]
     measured: tuple[Said, ...]
     reason: tuple[Said, ...]
+    fix: tuple[Said, ...]
 
     @property
     def label(self) -> str:
@@ -60,7 +61,7 @@ class CheckGroup:
 def attention(report: Report) -> list[Outcome]:
     """Group failed and unknown checks by their outcome; failed first, then the most common."""
     wanted = [check for check in report.checks if check.status in ("failed", "unknown")]
-    folded = fold(wanted, lambda check: (check.name, check.category, check.status, check.reason))
+    folded = fold(wanted, lambda check: (check.name, check.category, check.status, check.reason, check.fix))
     return sorted(
         (_outcome(checks) for _key, checks in folded), key=lambda one: (one.check.status != "failed", -len(one.nodes))
     )
@@ -74,6 +75,7 @@ def _outcome(checks: list[Check]) -> Outcome:
         said((check.node, check.expected) for check in checks),
         said((check.node, check.measured) for check in checks),
         said((check.node, check.reason) for check in checks),
+        said((check.node, check.fix) for check in checks),
     )
 
 

@@ -572,6 +572,7 @@ ROUNDS = {
                                 "expected": NAN,
                                 "measured": HUGE,
                                 "severity": "failed",
+                                "cause": ESCAPE,
                                 "action": "</script><script>alert(1)</script>",
                                 "action_class": ESCAPE,
                             }

@@ -12,12 +12,14 @@ def test_what_did_not_pass_stands_below_its_node():
         "status": "failed",
         "measured": "no",
         "expected": "yes",
-        "reason": "look at its power",
+        "reason": "it does not answer",
+        "fix": "look at its power",
     }
     document = {"nodes": {"gpu-1": {"checks": [check]}}, "cluster_checks": []}
     found = FilterModule().filters()["_verification_summary"](document)
-    assert found["lines"][:3] == [
+    assert found["lines"][:4] == [
         "gpu-1: failed (1 failed)",
         "  failed: reachable: no; expected: yes",
-        "    look at its power",
+        "    why: it does not answer.",
+        "    fix: Look at its power.",
     ]

@@ -32,7 +32,7 @@ def test_a_check_that_crashes_is_unknown_and_no_other_is(gpu, counters, checks):
     crashed = {check for check, severity in told(found) if severity == "unknown"}
     assert crashed and crashed <= checks
     assert {entry["check"] for entry in found["judged"]} >= {"module_loaded", "nvml", "xid", "pending_modes"}
-    assert all("crashed" in one["action"] for one in found["findings"])
+    assert all("crashed" in one["cause"] for one in found["findings"])
 
 
 def test_a_crash_hides_no_fault(examine):

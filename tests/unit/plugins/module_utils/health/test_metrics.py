@@ -29,7 +29,11 @@ def written(**changes):
 
 def found(**changes):
     """A finding as the document has it."""
-    return {**finding("xid", "none", "Xid 79", "failed", "reboot", "GPU3", "reboot"), "subject": "GPU3", **changes}
+    return {
+        **finding("xid", "none", "Xid 79", "failed", "it fell off", "reboot", "GPU3", "reboot"),
+        "subject": "GPU3",
+        **changes,
+    }
 
 
 @pytest.mark.parametrize("line", [one for one in written(findings=[found()]) if not one.startswith("#")])

@@ -54,7 +54,7 @@ def test_alike_nodes_pass_each_check_once():
 @pytest.mark.parametrize(("check", "change", "text"), OTHERS)
 def test_a_node_that_is_unlike_most_is_named(check, change, text):
     found = problems({"a": node(), "b": node(change), "c": node()})
-    assert f", but b has {text};" in found.pop(check)
+    assert found.pop(check).endswith(f", but b has {text}")
     # Another model, or another mode of ECC or MIG, is not compared in the rest.
     assert not found
 
@@ -62,7 +62,7 @@ def test_a_node_that_is_unlike_most_is_named(check, change, text):
 def test_another_driver_is_named():
     found = problems({"a": node(), "b": node(), "c": node(driver="570.1")})
     assert list(found) == ["peer_driver"]
-    assert "most have 580.95.05, but c has 570.1; install the planned driver" in found["peer_driver"]
+    assert "most have 580.95.05, but c has 570.1" in found["peer_driver"]
 
 
 @pytest.mark.parametrize(("check", "change", "text"), OTHERS)

@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.cluster_network import MTU, SLOW, checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.cluster_network import SLOW, checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.network import Network
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.network.record import network, record
@@ -64,10 +64,8 @@ def test_equal_nodes():
 
 def test_a_node_with_another_mtu_is_named():
     found = judged(hostvars("abc", {"b": 1400}, bandwidth=False), bandwidth=False)["interface_mtu"]
-    assert (found["status"], found["reason"]) == (
-        "failed",
-        f"eth0 of b has 1400 instead of 1500; {MTU}",
-    )
+    assert (found["status"], found["reason"]) == ("failed", "eth0 of b has 1400 instead of 1500")
+    assert found["fix"].startswith("set the same MTU")
 
 
 def test_of_two_nodes_the_one_that_takes_less_is_wrong():
@@ -78,7 +76,8 @@ def test_of_two_nodes_the_one_that_takes_less_is_wrong():
 def test_a_declared_mtu_is_wanted_of_all():
     found = judged(hostvars("ab"), mtu=9000)["interface_mtu"]
     assert (found["status"], found["expected"]) == ("failed", "9000 bytes")
-    assert found["reason"] == f"eth0 of a has 1500 instead of 9000; eth0 of b has 1500 instead of 9000; {MTU}"
+    assert found["reason"] == "eth0 of a has 1500 instead of 9000; eth0 of b has 1500 instead of 9000"
+    assert found["fix"].count("set the same MTU") == 1
 
 
 def test_an_interface_that_nobody_found_is_unknown():
@@ -90,10 +89,11 @@ def test_an_interface_that_nobody_found_is_unknown():
 def test_a_slow_node_and_a_slow_pair():
     slow = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, bits_per_second=1e9) if "c" in (a, b) else FAST))
     assert slow["pair_bandwidth"]["status"] == "failed" and slow["pair_latency"]["status"] == "passed"
-    assert slow["pair_bandwidth"]["reason"] == f"c is slow in both directions, even in its best pair; {SLOW}"
+    assert slow["pair_bandwidth"]["reason"] == "c is slow in both directions, even in its best pair"
+    assert slow["pair_bandwidth"]["fix"] == SLOW
     pair = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, latency=0.9) if {a, b} == {"c", "d"} else FAST))
     assert pair["pair_bandwidth"]["status"] == "passed"
-    assert pair["pair_latency"]["reason"] == "c to d 0.9 ms, d to c 0.9 ms, where the median is 0.05 ms; " + SLOW
+    assert pair["pair_latency"]["reason"] == "c to d 0.9 ms, d to c 0.9 ms, where the median is 0.05 ms"
 
 
 def test_two_nodes_are_measured_and_not_judged():
@@ -118,7 +118,8 @@ def test_a_pair_that_cannot_be_measured_is_named_once(code):
 def test_a_firewall_is_named_with_the_port():
     wrong = {"port": 5201, "latency": None, "code": "no_connection", "output": ""}
     found = judged(speeds(hostvars("ab"), lambda a, b: wrong))
-    assert "a to b: cannot connect to port 5201, which firewalls" in found["pair_bandwidth"]["reason"]
+    assert "a to b: cannot connect to port 5201" in found["pair_bandwidth"]["reason"]
+    assert found["pair_bandwidth"]["fix"] == "open port 5201 in the firewalls between the nodes"
 
 
 def test_what_a_server_says_goes_before_what_its_client_saw():
@@ -155,7 +156,7 @@ def test_speeds_are_measured_on_request_only():
     assert {name: one["status"] for name, one in found.items()} == {
         "interface_mtu": "passed", "pair_bandwidth": "skipped", "pair_latency": "skipped",
     }  # fmt: skip
-    assert "verify_network_bandwidth: true" in found["pair_bandwidth"]["reason"]
+    assert "verify_network_bandwidth" in found["pair_bandwidth"]["fix"]
 
 
 def test_the_record_has_every_pair_and_how_many_rounds_there_are():
@@ -203,7 +204,7 @@ def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not(
 
     found = judged(with_rails("abcd", answers))
     assert found["rail_bandwidth"]["status"] == "failed"
-    assert found["rail_bandwidth"]["reason"] == f"mlx5_1 of c is slow in both directions, even in its best pair; {SLOW}"
+    assert found["rail_bandwidth"]["reason"] == "mlx5_1 of c is slow in both directions, even in its best pair"
     assert (found["rail_latency"]["status"], found["pair_bandwidth"]["status"]) == ("passed", "passed")
 
 
@@ -213,7 +214,7 @@ def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not(
         ({"port": 5206, "code": "no_rail"}, "b to a: mlx5_1 is active on one of them only"),
         (
             {"port": 5206, "code": "no_program", "output": ""},
-            "b to a: perftest is not installed, which role rdma does (rdma_stack: inbox)",
+            "b to a: perftest is not installed",
         ),
         (
             {"port": 5206, "code": "no_report", "output": "Couldn't connect to 10.0.0.1:5206"},
@@ -225,7 +226,7 @@ def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not(
         ),
         (
             {"port": 5206, "code": "port_in_use", "output": ""},
-            "b to a: port 5206 is in use by another program; choose another verify_network_port",
+            "b to a: port 5206 is in use by another program",
         ),
     ],
 )

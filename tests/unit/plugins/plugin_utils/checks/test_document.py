@@ -23,7 +23,7 @@ METRICS = {
 }
 FINDING = {
     "check": "row_remapping", "gpu": "GPU2", "expected": "nothing pending", "measured": "pending",
-    "severity": "reboot_required", "action": "reset the GPU",
+    "severity": "reboot_required", "cause": "a row is remapped at the next reset", "action": "reset the GPU",
 }  # fmt: skip
 JUDGED = {"check": "row_remapping", "category": "health", "expected": "nothing pending", "measured": "nothing pending"}
 SUCCEEDED = {"training": {"status": "succeeded", "failure": None, "metrics": METRICS}, "msg": "fine"}
@@ -61,10 +61,10 @@ def test_the_document_has_every_host_and_its_checks():
 @pytest.mark.parametrize(
     ("recorded", "remedy"),
     [
-        ({}, "run site, which has not set up this node yet"),
-        ({"files": {"/etc/allreduce": "directory 0755 root:root"}}, "run site again"),
-        ({"package_holds": {"driver": {"kept": True}}}, "run site again"),
-        ({"records": ["tuning"]}, "run site again"),
+        ({}, "Run site, which has not set up this node yet."),
+        ({"files": {"/etc/allreduce": "directory 0755 root:root"}}, "Run site again."),
+        ({"package_holds": {"driver": {"kept": True}}}, "Run site again."),
+        ({"records": ["tuning"]}, "Run site again."),
     ],
 )
 def test_what_to_do_is_true_of_a_node_that_site_never_set_up(recorded, remedy):
@@ -73,23 +73,25 @@ def test_what_to_do_is_true_of_a_node_that_site_never_set_up(recorded, remedy):
     facts["gpu_node_state"] = {**facts["gpu_node_state"], "environments": {}, **recorded}
     lines = summary(verification(["gpu-1"], ["gpu-1"], variables, SUCCEEDED, ""))["lines"]
     what = lines.index("  failed: main_python: missing; expected: 3.11")
-    assert lines[what + 1] == f"    Python is missing; {remedy}"
-    assert ("run site again" in " ".join(lines)) == (remedy == "run site again")
+    assert lines[what + 1 : what + 3] == ["    why: Python is missing.", f"    fix: {remedy}"]
+    assert ("un site again" in " ".join(lines)) == (remedy == "Run site again.")
 
 
 def test_what_a_check_says_fits_a_terminal_of_80_columns():
     long = {"name": "selinux_mode", "node": "gpu-1", "status": "failed", "measured": "67 " * 50, "expected": "e " * 50}
-    unknown = {**long, "status": "unknown", "reason": "the node was not asked " * 5}
-    document = {"nodes": {"gpu-1": {"checks": [{**long, "reason": "r " * 50}, unknown]}}, "cluster_checks": []}
+    unknown = {**long, "status": "unknown", "reason": "the node was not asked " * 5, "fix": ""}
+    found = [{**long, "reason": "r " * 50, "fix": "do this " * 15}, unknown]
+    document = {"nodes": {"gpu-1": {"checks": found}}, "cluster_checks": []}
     lines = summary(document)["lines"]
     assert max(len(line) for line in lines) <= 80
-    assert "    the node was not asked the node was not asked the node was not asked the" in lines
+    assert "    why: the node was not asked the node was not asked the node was not asked" in lines
+    assert [line[:9] for line in lines if "this" in line] == ["    fix: ", " " * 9]
     assert [line for line in lines if line.startswith("  unknown")] == ["  unknown: selinux_mode"]
     assert "".join(lines).count("67") == 50
 
 
 NOTE = {
-    "check": "oom_kills", "gpu": None, "expected": "none", "measured": "2 killed: python3", "severity": "note",
+    "check": "oom_kills", "gpu": None, "expected": "none", "measured": "2 killed: python3", "severity": "note", "cause": "no memory",
     "action": "look at what the jobs need", "action_class": "application",
 }  # fmt: skip
 
@@ -111,7 +113,8 @@ def test_a_note_is_told_and_is_no_failure():
     assert node["gpu_health"]["notes"] == [NOTE]
     assert [one["status"] for one in node["checks"] if one["name"] == "oom_kills"] == ["passed"]
     told = [line for line in summary(document)["lines"] if "oom_kills" in line]
-    assert told == ["  note: oom_kills: 2 killed: python3; look at what the jobs need"]
+    assert told == ["  note: oom_kills: 2 killed: python3"]
+    assert "    fix: Look at what the jobs need." in summary(document)["lines"]
 
 
 def test_the_document_names_the_inventory_and_the_collection():
@@ -222,22 +225,19 @@ def test_a_run_that_failed_is_one_failed_check_with_its_last_line():
         "tail": ["x", "RuntimeError: refused", ""],
     }
     checks = collective_checks({"training": {"status": "failed", "failure": failure, "metrics": None}})
-    assert [(c["status"], c["reason"]) for c in checks] == [
-        ("failed", f"Rank 1 failed. Last line: RuntimeError: refused. {SEE}")
+    assert [(c["status"], c["reason"], c["fix"]) for c in checks] == [
+        ("failed", "Rank 1 failed. Last line: RuntimeError: refused", SEE)
     ]
 
 
 def test_a_last_line_that_is_the_reason_is_not_repeated():
     failure = {"reason": "torchrun ended: RuntimeError: no GPU here", "tail": ["x", "RuntimeError: no GPU here."]}
     checks = collective_checks({"training": {"status": "failed", "failure": failure, "metrics": None}})
-    assert checks[0]["reason"] == f"torchrun ended: RuntimeError: no GPU here. {SEE}"
+    assert checks[0]["reason"] == "torchrun ended: RuntimeError: no GPU here"
 
 
 def test_a_run_that_never_started_fails_with_the_message():
-    assert (
-        collective_checks({"msg": "There are not enough forks.\nmore"})[0]["reason"]
-        == f"There are not enough forks. {SEE}"
-    )
+    assert collective_checks({"msg": "There are not enough forks.\nmore"})[0]["reason"] == "There are not enough forks"
 
 
 def test_wrong_numbers_fail_although_the_run_failed_with_them():

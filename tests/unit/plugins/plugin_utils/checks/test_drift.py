@@ -59,16 +59,15 @@ def test_a_node_as_planned_passes_every_check():
     ("state", "name", "status", "measured", "reason"),
     [
         ({"packages": {"nvidia-smi": "550.1", "libcuda1": "1"}}, "driver_packages", "failed", "1 as planned, 1 not",
-         "nvidia-smi is 550.1 instead of 535.*; run site again"),
+         "nvidia-smi is 550.1 instead of 535.*"),
         ({"packages": {"libcuda1": "1"}}, "driver_packages", "failed", "1 as planned, 1 not",
-         "nvidia-smi is missing; run site again"),
+         "nvidia-smi is missing"),
         ({"packages": {**STATE["packages"], "nvidia-driver-550": "550.1"}}, "driver_packages", "failed",
-         "2 as planned, 1 not", "nvidia-driver-550 (550.1) is in the way of the plan; run site again"),
+         "2 as planned, 1 not", "nvidia-driver-550 (550.1) is in the way of the plan"),
         ({"packages": None}, "driver_packages", "unknown", "not known",
-         "nvidia-smi could not be measured; libcuda1 could not be measured; "
-         "the node could not be asked; the play's output says why"),
+         "nvidia-smi could not be measured; libcuda1 could not be measured"),
         ({"dkms": []}, "dkms_module", "failed", "missing",
-         "6.1.0-40: nvidia-current 535.* is missing; install the kernel's headers where they are missing, and run site again"),
+         "6.1.0-40: nvidia-current 535.* is missing"),
         ({"dkms": None}, "dkms_module", "unknown", "not known", None),
         ({"apt_mirrors": [{**STATE["apt_mirrors"][0], "components": ["main"]}]}, "driver_sources", "failed", None, None),
         ({"driver": {"loaded": None, "installed": "535.309.01"}}, "driver_loaded", "failed", "missing", None),
@@ -81,15 +80,14 @@ def test_a_node_as_planned_passes_every_check():
         ({"services": {"chrony": {"enabled": True, "active": False}}}, "clock_service", "failed", "enabled and not active", None),
         ({"services": {}}, "clock_service", "unknown", "not known", None),
         ({"package_manager": "dnf", "kernel": {**STATE["kernel"], "partial": [KERNEL]}}, "next_kernel", "failed",
-         "6.1.0-40 without its modules", "kernel is 6.1.0-40 without its modules instead of 6.1.0-40 with its modules; "
-         "install package kernel in that version, or run site again (base_kernel_headers: true)"),
+         "6.1.0-40 without its modules", "kernel is 6.1.0-40 without its modules instead of 6.1.0-40 with its modules"),
         ({"environments": {}}, "main_python", "failed", "missing", None),
         ({"environments": {"main": {"python": "3.1.1"}}}, "main_python", "failed", "3.1.1",
-         "Python is 3.1.1 instead of 3.11; run site again"),
+         "Python is 3.1.1 instead of 3.11"),
         ({"environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.12.0", "numpy": "1"}}}}, "main_packages",
-         "failed", "1 as planned, 1 not", "torch is 2.12.0 instead of 2.13.0; run site again"),
+         "failed", "1 as planned, 1 not", "torch is 2.12.0 instead of 2.13.0"),
         ({"environments": {"main": {**STATE["environments"]["main"], "changed_files": {"torch": "lib/torch/nn.py"}}}}, "main_files",
-         "failed", "changed: lib/torch/nn.py", "torch is changed: lib/torch/nn.py instead of as installed; run site again"),
+         "failed", "changed: lib/torch/nn.py", "torch is changed: lib/torch/nn.py instead of as installed"),
     ],
 )  # fmt: skip
 def test_a_difference_is_one_check_that_did_not_pass(state, name, status, measured, reason):
@@ -97,6 +95,7 @@ def test_a_difference_is_one_check_that_did_not_pass(state, name, status, measur
     assert found[name]["status"] == status
     assert measured is None or found[name]["measured"] == measured
     assert reason is None or found[name]["reason"] == reason
+    assert bool(found[name]["fix"]) == (status != "passed")
 
 
 def test_every_kernel_that_matters_is_named():
@@ -115,10 +114,10 @@ def test_every_kernel_that_matters_is_named():
 @pytest.mark.parametrize(
     ("lock", "reason"),
     [
-        ({"request": DIGEST, "packages": {**PACKAGES, "numpy": "2.4.5"}}, "numpy is 2.4.6 instead of 2.4.5; run site again"),
+        ({"request": DIGEST, "packages": {**PACKAGES, "numpy": "2.4.5"}}, "numpy is 2.4.6 instead of 2.4.5"),
         ({"request": "0" * 16, "packages": PACKAGES},
-         "lock is solved for another instead of solved for this request; run site again"),
-        (None, "lock is missing; run site again"),
+         "lock is solved for another instead of solved for this request"),
+        (None, "lock is missing"),
     ],
 )  # fmt: skip
 def test_an_environment_that_is_not_that_of_its_lock(lock, reason):
@@ -131,7 +130,7 @@ def test_an_environment_that_is_not_that_of_its_lock(lock, reason):
     [
         ({"numpy": "2.4.6"}, None),
         ({"torch": "2.12.0", "numpy": "2.4.6"}, None),
-        ({"torch": "2.12.0", "numpy": "2.4.5"}, "numpy is 2.4.5 instead of 2.4.6; run site again"),
+        ({"torch": "2.12.0", "numpy": "2.4.5"}, "numpy is 2.4.5 instead of 2.4.6"),
     ],
 )
 def test_a_package_that_the_request_already_names_is_not_named_for_the_lock_again(packages, reason):
@@ -145,6 +144,11 @@ def test_a_driver_that_shall_be_absent_is_in_the_way():
     assert (check["status"], check["expected"]) == ("failed", "not installed")
 
 
+def test_what_to_do_stands_apart_from_the_difference():
+    found = checks(packages={"libcuda1": "1"})["driver_packages"]
+    assert (found["reason"], found["fix"]) == ("nvidia-smi is missing", "run site again")
+
+
 def test_every_remedy_has_its_advice():
     assert set(drift.ADVICE) == set(Remedy) and not [
         one for one, words in drift.ADVICE.items() if one is not Remedy.NONE and not words
@@ -153,10 +157,8 @@ def test_every_remedy_has_its_advice():
 
 def test_nobody_is_told_to_run_again_what_never_ran():
     differing = [Comparison("x", one.value, "a", "b", Status.DIFFERS, one, "state") for one in Remedy]
-    reasons = [check["reason"] for one in differing for check in drift.checks([one], has_run=False)]
-    assert len(reasons) == len(Remedy) and not [
-        reason for reason in reasons if "again" in reason.replace("start it again", "")
-    ]
+    fixes = [check["fix"] for one in differing for check in drift.checks([one], has_run=False)]
+    assert len(fixes) == len(Remedy) and not [fix for fix in fixes if "again" in fix.replace("start it again", "")]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def test_without_gpus_that_compute_cuda_is_skipped_and_never_passed(accelerator,
     probe = {"environments": {"main": {"torch": {"version": "2", **torch}} if torch else {}}}
     found = {one["name"]: one for one in environment.checks(stack, {"gpus": [{}, {}]}, probe, gpu_compute=False)}
     assert found["main_cuda"]["status"] == status
-    assert ("verify_gpu_compute: false" in found["main_cuda"]["reason"]) == (accelerator == "cuda")
+    told = found["main_cuda"]["reason"] + found["main_cuda"]["fix"]
+    assert ("verify_gpu_compute: false" in told) == (accelerator == "cuda")
 
 
 def test_gpus_compute_unless_it_is_said_that_they_do_not():

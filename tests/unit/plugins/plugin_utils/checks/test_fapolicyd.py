@@ -12,23 +12,43 @@ KEPT = {"active": True, "permissive": False, "rules": "equal", "loaded": True, "
 
 
 @pytest.mark.parametrize(
-    ("different", "status", "sentence"),
+    ("different", "status", "reason", "fix"),
     [
-        ({}, "passed", ""),
-        ({"rules": "absent", "loaded": False}, "failed", "keeps all but root from"),
-        ({"loaded": False}, "failed", "load it with 'systemctl restart fapolicyd'"),
-        ({"rules": "absent"}, "failed", "when its rules are compiled again; run playbook site.yml"),
-        ({"rules": "different", "loaded": False}, "failed", "run playbook site.yml"),
-        ({"rules": "absent", "loaded": False, "others": True}, "skipped", "the site's own rules or trust"),
-        ({"permissive": True}, "skipped", "denies nothing"),
-        ({"permissive": True, "loaded": False}, "skipped", "Once it enforces, fapolicyd keeps all but root"),
-        ({"active": False, "rules": "absent", "loaded": False}, "skipped", "does not run"),
-        (dict.fromkeys(("permissive", "rules", "loaded", "others")), "unknown", "run verify as root"),
+        ({}, "passed", "", ""),
+        (
+            {"rules": "absent", "loaded": False},
+            "failed",
+            "keeps all but root from",
+            "run playbook site.yml with base_fapolicyd_state",
+        ),
+        ({"loaded": False}, "failed", "keeps all but root from", "load it with 'systemctl restart fapolicyd'"),
+        ({"rules": "absent"}, "failed", "when its rules are compiled again", "run playbook site.yml"),
+        ({"rules": "different", "loaded": False}, "failed", "keeps all but root from", "run playbook site.yml"),
+        (
+            {"rules": "absent", "loaded": False, "others": True},
+            "skipped",
+            "the site's own rules or trust",
+            "fapolicyd --debug-deny",
+        ),
+        ({"permissive": True}, "skipped", "denies nothing", ""),
+        (
+            {"permissive": True, "loaded": False},
+            "skipped",
+            "Once it enforces, fapolicyd keeps all but root",
+            "load it with",
+        ),
+        ({"active": False, "rules": "absent", "loaded": False}, "skipped", "does not run", ""),
+        (
+            dict.fromkeys(("permissive", "rules", "loaded", "others")),
+            "unknown",
+            "only root can read",
+            "run verify as root",
+        ),
     ],
 )
-def test_the_rules_in_force(different, status, sentence):
+def test_the_rules_in_force(different, status, reason, fix):
     (found,) = fapolicyd.checks({"fapolicyd": {**KEPT, **different}})
-    assert (found["status"], sentence in found["reason"]) == (status, True), found
+    assert (found["status"], reason in found["reason"], fix in found["fix"]) == (status, True, True), found
 
 
 @pytest.mark.parametrize("state", [{}, {"fapolicyd": None}])

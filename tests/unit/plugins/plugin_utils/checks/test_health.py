@@ -10,8 +10,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import 
 ENTRY = {"check": "ecc_errors", "category": "health", "expected": "at most 0", "measured": "at most 0 on 8 GPUs"}
 
 
-def ecc(gpu, measured, severity="failed", action="drain and reset the GPU"):
-    return finding("ecc_errors", "at most 0 uncorrected", measured, severity, action, gpu)
+def ecc(gpu, measured, severity="failed", cause="more errors than tolerated", action="drain and reset the GPU"):
+    return finding("ecc_errors", "at most 0 uncorrected", measured, severity, cause, action, gpu)
 
 
 def one(*findings):
@@ -28,7 +28,7 @@ def test_findings_of_several_gpus_are_one_failed_check():
     assert check["status"] == "failed"
     assert check["expected"] == "at most 0 uncorrected"
     assert check["measured"] == "2 (GPU0, GPU3); 7 (GPU5)"
-    assert check["reason"] == "failed: drain and reset the GPU"
+    assert (check["reason"], check["fix"]) == ("failed: more errors than tolerated", "drain and reset the GPU")
 
 
 def test_what_is_not_about_one_gpu_names_none():
@@ -47,9 +47,10 @@ def test_what_is_only_unknown_is_unknown():
 
 
 def test_a_known_fault_counts_more_than_an_unknown_one_and_both_are_told():
-    check = one(ecc("GPU1", None, "unknown", "NVML did not tell"), ecc("GPU2", 1))
+    check = one(ecc("GPU1", None, "unknown", "NVML did not tell", "read the log"), ecc("GPU2", 1))
     assert (check["status"], check["measured"]) == ("failed", "1 (GPU2)")
-    assert check["reason"] == "unknown: NVML did not tell; failed: drain and reset the GPU"
+    assert check["reason"] == "unknown: NVML did not tell; failed: more errors than tolerated"
+    assert check["fix"] == "read the log; drain and reset the GPU"
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,10 @@ def test_peers(peers, names, ssh):
 
 
 def test_reasons_name_each_peer():
-    assert network.ssh({"b": dict(GOOD, ssh="Permission denied")})["reason"] == f"b Permission denied; {network.KEYS}"
-    assert (
-        network.names({"b": dict(GOOD, resolved=["127.0.1.1"])})["reason"]
-        == f"b resolves to 127.0.1.1 instead of 10.0.0.2; {network.NAMES}"
-    )
+    refused = network.ssh({"b": dict(GOOD, ssh="Permission denied")})
+    assert (refused["reason"], refused["fix"]) == ("b Permission denied", network.KEYS)
+    elsewhere = network.names({"b": dict(GOOD, resolved=["127.0.1.1"])})
+    assert (elsewhere["reason"], elsewhere["fix"]) == ("b resolves to 127.0.1.1 instead of 10.0.0.2", network.NAMES)
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,14 @@ def test_the_mode_is_judged_by_the_configuration(tmp_path, enforce, configured, 
 
 
 def test_a_mode_that_fell_short_comes_with_its_remedy():
-    reason = verify.mode(Selinux("permissive", "enforcing"))["reason"]
-    assert "'setenforce 1'" in reason and "enforcing=0" in reason
+    fix = verify.mode(Selinux("permissive", "enforcing"))["fix"]
+    assert "'setenforce 1'" in fix and "enforcing=0" in fix
 
 
 @pytest.mark.parametrize(
     ("booleans", "status", "words"),
     [
-        (["deny_execmem"], "failed", "setsebool -P deny_execmem off"),
+        (["deny_execmem"], "failed", "writable and executable"),
         (["deny_ptrace"], "skipped", "pidfd_getfd"),
         (["secure_mode"], "skipped", "newrole"),
         (["secure_mode_insmod"], "skipped", "no kernel module can be loaded"),
@@ -82,20 +82,22 @@ def test_a_boolean_that_is_on(tmp_path, booleans, status, words):
     found = checked(tmp_path, rocky.machine(booleans=booleans, log=""))["selinux_booleans"]
     assert found["status"] == status and words in found["reason"]
     assert found["measured"] == f"{booleans[0]} on"
+    assert (f"setsebool -P {booleans[0]} off" in found["fix"]) is (status == "failed" or "insmod" in booleans[0])
 
 
 def test_a_denial_names_command_target_and_class(tmp_path):
     log = rocky.event(1, rocky.EXECMEM) + rocky.event(2, rocky.EXECMEM)
     found = checked(tmp_path, rocky.machine(log=log))["selinux_denials"]
     assert (found["status"], found["measured"]) == ("failed", "2 since the boot")
-    assert found["reason"].startswith("python was denied execmem on process unconfined_service_t (2 times); ")
+    assert found["reason"] == "python was denied execmem on process unconfined_service_t (2 times)"
+    assert found["fix"] == verify.EVENTS
 
 
 @pytest.mark.parametrize(("path", "advised"), [("/opt/allreduce/lib/qos", True), (None, False)])
 def test_labels_are_only_mended_where_a_file_was_denied(path, advised):
     """A label has nothing to do with memory."""
     one = Denial("python", "read", path or "unconfined_service_t", "file" if path else "process")
-    assert (verify.LABELS in verify.denials(Denials(None, True, (one,)))["reason"]) is advised
+    assert (verify.LABELS in verify.denials(Denials(None, True, (one,)))["fix"]) is advised
 
 
 def test_a_boolean_of_a_permissive_node_would_break_the_job_later(tmp_path):
@@ -123,13 +125,13 @@ def test_what_could_not_be_read_is_unknown_with_its_reason(problem):
     probe = {"selinux_denials": {"problem": problem, "complete": False, "denials": []}}
     state = {"selinux": {"mode": "enforcing", "configured": "enforcing", "booleans": {}}}
     found = {one["name"]: one for one in verify.checks({}, state, {}, probe)}["selinux_denials"]
-    assert (found["status"], found["reason"]) == ("unknown", verify.LOGS[problem])
+    assert (found["status"], found["reason"], found["fix"]) == ("unknown", *verify.LOGS[problem])
 
 
 def test_a_node_that_was_not_probed_is_unknown():
     state = {"selinux": {"mode": "enforcing", "configured": "enforcing", "booleans": {}}}
     found = {one["name"]: one for one in verify.checks({}, state, {}, {})}["selinux_denials"]
-    assert (found["status"], found["reason"]) == ("unknown", verify.NOT_PROBED)
+    assert (found["status"], found["reason"], found["fix"]) == ("unknown", *verify.NOT_PROBED)
 
 
 def test_every_boolean_has_a_sentence():

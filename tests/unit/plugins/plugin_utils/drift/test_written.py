@@ -133,14 +133,14 @@ class Machine:
         applied.note(self.tree, "tuning", {"state": state, "applied": "d1"}, wanted)
 
     def found(self):
-        """Return what verification says of it that did not pass: {name of the check: what differs}."""
+        """Return what verification says of it that did not pass: {name of the check: what differs, and what to do}."""
         state = read_node_state(self.tree, self.run, ["*"], [], [])
         mine = [
             one for one in node_comparisons(SYSTEMS[self.family], state, {}) if one.kind in ("hold", "file", "modprobe")
         ]
         failed = [one for one in checks.checks(mine) if one["status"] != "passed"]
         assert all(one["status"] == "failed" for one in failed)
-        return {one["name"]: one["reason"] for one in failed}
+        return {one["name"]: f"{one['reason']}; {one['fix']}" for one in failed}
 
 
 def write(path, content):

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
@@ -28,12 +29,20 @@ def test_text_from_everywhere_is_escaped():
     verification = cluster.verification()
     node = verification["nodes"]["gpu-1"]
     node["address"] = node["facts"]["kernel"] = node["gpu_stack"]["reasons"][0]["text"] = cluster.HOSTILE
-    node["checks"][0].update(name=cluster.HOSTILE, reason=cluster.HOSTILE, measured=cluster.HOSTILE)
+    node["checks"][0].update(status="failed", **dict.fromkeys(("name", "reason", "fix", "measured"), cluster.HOSTILE))
     verification["nodes"][cluster.HOSTILE] = verification["nodes"].pop("gpu-2")
     tags = Tags(html.render(cluster.build_report(verification, cluster.results(), title=cluster.HOSTILE)))
 
     assert not tags.names & {"script", "img", "iframe"}
     assert not [name for name, _value in tags.attributes if name.startswith("on")]
+
+
+def test_why_a_check_failed_and_what_to_do_stand_apart(report):
+    page = html.render(report)
+
+    for label, words in (("Why", "module and library differ"), ("Fix", "reboot the node")):
+        # Among the checks that failed, and among all of the node.
+        assert len(re.findall(rf'data-label="{label}">\s*{words}\s*</td>', page)) == 2
 
 
 def test_the_page_asks_nobody_for_anything(report):

@@ -41,7 +41,7 @@ def test_a_failure_says_what_was_expected_and_measured(report):
     assert failed.classname == "coherence"
     assert isinstance(failure, Failure)
     assert failure.message == "expected 535.261.03, measured 535.247.01"
-    assert failure.text == "module and library differ"
+    assert failure.text == "module and library differ; reboot the node"
 
 
 def test_unknown_and_skipped_are_skipped_with_their_reason(report):

@@ -54,3 +54,13 @@ def test_failures_with_other_reasons_are_apart_and_with_other_figures_together()
         (("gpu-1", "gpu-2"), ["gpu-1 has 1", "gpu-2 has 1"]),
         (("gpu-3",), ["gpu-3 has 1"]),
     ]
+
+
+def test_failures_with_other_remedies_are_apart():
+    verification = cluster.verification()
+    nodes = {name: cluster.node(name, "10.0.0.1") for name in ("gpu-1", "gpu-2")}
+    for node, fix in zip(nodes.values(), ("reset it", "replace it"), strict=True):
+        node["checks"][2].update(status="failed", measured="1", reason="hot", fix=fix)
+    found = outcomes.attention(cluster.build_report(verification | {"nodes": nodes}, [], "A"))
+
+    assert [[said.text for said in one.fix] for one in found] == [["reset it"], ["replace it"]]

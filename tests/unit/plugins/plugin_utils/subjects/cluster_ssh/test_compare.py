@@ -40,7 +40,7 @@ def test_ways_of_checking_host_keys(checking):
 @pytest.mark.parametrize(
     ("change", "name", "status", "words"),
     [
-        ({"authorized_keys": {**FILE, "mode": "0644"}}, "ssh_keys", "failed", "0644 t instead of 0600 t; run site again"),
+        ({"authorized_keys": {**FILE, "mode": "0644"}}, "ssh_keys", "failed", "0644 t instead of 0600 t"),
         ({"authorized_keys": {**FILE, "owner": "root"}}, "ssh_keys", "failed", "0600 root instead of 0600 t"),
         ({"authorized_keys": {**FILE, "sha256": "0" * 64}}, "ssh_keys", "failed", "authorized_keys is edited instead of as written"),
         ({"authorized_keys": {"state": "link"}}, "ssh_keys", "failed", "authorized_keys is link instead of a file of t's"),
@@ -48,7 +48,7 @@ def test_ways_of_checking_host_keys(checking):
         ({"authorized_keys": None}, "ssh_keys", "failed", "authorized_keys is missing"),
         ({"root_keys": ["a", "b"]}, "ssh_root", "failed", "authorized_keys of root (takes a, b) is in the way of the plan"),
         ({"client": {**CLIENT, "stricthostkeychecking": "false"}}, "ssh_client", "failed", "StrictHostKeyChecking is false instead of yes"),
-        ({"client": {**CLIENT, "stricthostkeychecking": "off"}}, "ssh_client", "failed", "remove that line"),
+        ({"client": {**CLIENT, "stricthostkeychecking": "off"}}, "ssh_client", "failed", "StrictHostKeyChecking is off"),
         ({"client": {**CLIENT, "forwardagent": "yes"}}, "ssh_client", "failed", "ForwardAgent is yes instead of no"),
         ({"client": None}, "ssh_client", "unknown", "StrictHostKeyChecking could not be measured"),
     ],
@@ -56,7 +56,7 @@ def test_ways_of_checking_host_keys(checking):
 def test_what_is_something_else(change, name, status, words):
     found = judged({**GOOD, **change})
     assert [one for one in found if found[one]["status"] != "passed"] == [name]
-    assert found[name]["status"] == status and words in found[name]["reason"]
+    assert found[name]["status"] == status and words in found[name]["reason"] and found[name]["fix"]
 
 
 def test_lines_of_the_site_that_are_not_declared_any_more():

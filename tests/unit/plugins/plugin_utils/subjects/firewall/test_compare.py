@@ -77,7 +77,7 @@ def test_as_declared(owner):
 def test_what_differs(owner, node, name, words):
     (check,) = [one for one in found(owner, **node) if one["name"] == name]
     assert check["status"] == "failed"
-    assert words in check["reason"] and check["reason"].endswith("run site again")
+    assert words in check["reason"] and check["fix"] == "run site again"
 
 
 @pytest.mark.parametrize(

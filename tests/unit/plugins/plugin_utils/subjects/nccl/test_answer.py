@@ -105,9 +105,9 @@ def test_a_check_names_file_and_line():
         "line 2 of /etc/profile.d/x.sh",
     )
     assert found["nccl_foreign"]["reason"] == (
-        "NCCL_P2P_DISABLE (line 2 of /etc/profile.d/x.sh) is in the way of the plan; "
-        "remove that line, or name the variable in nccl_conf_elsewhere"
+        "NCCL_P2P_DISABLE (line 2 of /etc/profile.d/x.sh) is in the way of the plan"
     )
+    assert found["nccl_foreign"]["fix"] == "remove that line, or name the variable in nccl_conf_elsewhere"
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_a_check_names_the_bridge_and_its_bits(tmp_path):
     spaces = {"0000:12:00.0": helper.space(helper.DOWNSTREAM, 0x04)}
     (check,) = drift.checks(compared(SUBJECT, CLEAR, facts(tmp_path, acs=0, spaces=spaces)))
     assert (check["name"], check["status"], check["measured"]) == ("pcie_acs", "failed", "23 as planned, 1 not")
-    assert check["reason"] == "0000:12:00.0 is ReqRedir instead of no redirection; run site again"
+    assert (check["reason"], check["fix"]) == ("0000:12:00.0 is ReqRedir instead of no redirection", "run site again")
 
 
 def checked(place, **how):

@@ -71,9 +71,8 @@ def test_the_checks_say_what_to_do():
     classes = [dict(one, rate=100_000_000) if one["handle"] == "a11e:10" else one for one in HTB["classes"]]
     found = {one["name"]: one for one in checks(compared({**HTB, "classes": classes}).values())}
     assert found["qos_rules"]["status"] == "passed" and found["qos_shares"]["status"] == "failed"
-    assert found["qos_shares"]["reason"] == (
-        "training on eth0 is 100mbit to 200mbit instead of 160mbit to 200mbit; run site again"
-    )
+    assert found["qos_shares"]["reason"] == "training on eth0 is 100mbit to 200mbit instead of 160mbit to 200mbit"
+    assert found["qos_shares"]["fix"] == "run site again"
 
 
 AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)

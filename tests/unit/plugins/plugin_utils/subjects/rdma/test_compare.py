@@ -147,7 +147,8 @@ def test_checks_name_what_failed():
     assert {name: one["status"] for name, one in found.items()} == {
         "rdma_link": "passed", "rdma_gpudirect": "passed", "rdma_fabric": "failed", "rdma_chain": "failed",
     }  # fmt: skip
-    assert f"{NAME} PFC is none instead of 3; run site again" in found["rdma_fabric"]["reason"]
+    assert f"{NAME} PFC is none instead of 3" in found["rdma_fabric"]["reason"]
+    assert found["rdma_fabric"]["fix"] == "run site again"
 
 
 AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)

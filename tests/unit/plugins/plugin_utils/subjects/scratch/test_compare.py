@@ -32,7 +32,8 @@ def judged(fact, **variables):
 
 
 def failed(found):
-    return {name: one["reason"] for name, one in found.items() if one["status"] != "passed"}
+    """{name: why, and what to do}."""
+    return {name: f"{one['reason']}; {one['fix']}" for name, one in found.items() if one["status"] != "passed"}
 
 
 def test_as_declared():

@@ -181,10 +181,8 @@ def test_the_checks_say_what_to_do():
     found = {one["name"]: one for one in checks(compared(limits(slurmd=TOO_LOW)).values())}
     assert found["tuning_sysctl"]["status"] == found["tuning_switch"]["status"] == "passed"
     assert found["tuning_limit"]["status"] == "failed"
-    assert found["tuning_limit"]["reason"] == (
-        "memlock of slurmd is 8388608 (process 812) instead of unlimited; restart needed: restart the service, or end the "
-        "session, and start it again"
-    )
+    assert found["tuning_limit"]["reason"] == "memlock of slurmd is 8388608 (process 812) instead of unlimited"
+    assert found["tuning_limit"]["fix"] == "restart the service, or end the session, and start it again"
 
 
 @pytest.mark.parametrize(
