@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from functools import cache
@@ -19,6 +20,7 @@ from tests.support.newer_tables import NEWER, add_newer_pytorch, difference, new
 from tests.support.package_index import OWN_CLIENTS, serving
 from tests.support.wheel import wheel
 
+PROGRAMS = (Path(sys.prefix) / "bin").resolve()  # as in the first line of ansible-playbook
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
 S0_AS_WRITTEN = {
     "driver": "535", "cuda": "12.0", "cudnn": "latest", "tensorflow": "2.12.0", "pytorch": "latest",
@@ -40,7 +42,7 @@ def reference(tmp_path_factory):
         directory = tmp_path_factory.mktemp(name)
         ignored = shutil.ignore_patterns("stack.lock.yml", ".*")
         shutil.copytree(CHECKOUT / "inventories" / name, directory / "inventory", ignore=ignored)
-        return run(directory)
+        return run(directory, PATH=f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}")
 
     return planned
 
@@ -53,6 +55,28 @@ def test_a_reference_system_is_planned_without_contacting_a_host(reference, name
     assert "UNREACHABLE" not in planned.output
     assert "WARNING" not in planned.output
     assert planned.lock is not None
+
+
+def test_it_ends_with_the_commands_to_type_next(reference):
+    planned = reference("a100-ubuntu2204")
+    assert planned.output.partition("PLAY RECAP")[0].rstrip().splitlines()[-4:] == [
+        "Next:",
+        "  preview   ansible-playbook allreduce.gpu.site -i inventory --check --diff",
+        "  apply     ansible-playbook allreduce.gpu.site -i inventory",
+        "ok: [a100-1]",
+    ]
+
+
+def test_the_commands_run_in_a_shell_without_the_virtual_environment(tmp_path):
+    write_inventory(tmp_path, described("gpu-1"))
+    planned = run(tmp_path, PATH=os.defpath)
+    assert f"  apply     {PROGRAMS}/ansible-playbook allreduce.gpu.site -i inventory\n" in planned.output
+
+
+def test_a_plan_that_is_refused_names_no_next_command(tmp_path):
+    write_inventory(tmp_path, described("gpu-1"))
+    planned = run(tmp_path, "-e", json.dumps({"gpu_stack_request": {"pytorch": "2.0", "python": "3.13"}}))
+    assert planned.status != 0 and "Next:" not in planned.output
 
 
 @pytest.mark.parametrize("name", REFERENCES)
