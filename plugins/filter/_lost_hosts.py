@@ -11,7 +11,7 @@ short_description: List the nodes that are unreachable or cannot run modules
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Says which hosts did not answer when role stack made the first contact, and on which the user cannot become root.
-positional: hostvars, limit
+positional: hostvars, limit, needs_all
 options:
   _input:
     description: Names of the hosts.
@@ -26,6 +26,10 @@ options:
     description: The limit of this run.
     type: str
     default: ""
+  needs_all:
+    description: Whether each host is needed; else they are listed only where none answers.
+    type: bool
+    default: true
 """
 
 EXAMPLES = """
@@ -37,7 +41,7 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: For each cause C(what) is wrong, C(why), and the C(fix); none where all hosts answer.
+  description: For each cause C(what) is wrong, C(why), and the C(fix); none where all hosts that are needed answer.
   type: list
   elements: dict
 """
@@ -48,12 +52,12 @@ from ..plugin_utils.preflight.contact import READS, contact_problems
 from ..plugin_utils.subjects.sentences import told
 
 
-def lost_hosts(hosts, hostvars, limit=""):
+def lost_hosts(hosts, hostvars, limit="", needs_all=True):
     """Return the levels of what is wrong, by what role stack registered at the first contact."""
     known = admitted(hostvars, hosts, READS)
     tried = {host: one.get("__stack_reached") or {} for host, one in known.items()}
     root = {host: one.get("__stack_root") or {} for host, one in known.items()}
-    return [told(problem)._asdict() for problem in contact_problems(tried, root, limit)]
+    return [told(problem)._asdict() for problem in contact_problems(tried, root, limit, needs_all)]
 
 
 class FilterModule:

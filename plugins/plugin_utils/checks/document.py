@@ -24,6 +24,7 @@ from ..drift.record import node_comparisons, record
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
+from ..preflight.contact import READS as CONTACT
 from ..problems.phrases import clean
 from ..problems.sentence import lower_lines, wrapped
 from ..subjects import SUBJECTS
@@ -41,6 +42,7 @@ FACTS = ("distribution", "distribution_version", "kernel", "architecture", "proc
 # What a node says that its part of the document is made of.
 READS = (
     *ADDRESS,
+    *CONTACT,
     *(f"ansible_facts.{name}" for name in FACTS),
     *(path for path in VALIDATORS if path.startswith("ansible_facts.gpu_") and path.count(".") == 1),
     *("__verify_gpu_compute", "__verify_health", "__verify_monitoring", "__verify_probe.node_probe", "__verify_speeds"),
@@ -176,7 +178,7 @@ def describe(name: str, known: Mapping[str, Mapping], present: bool) -> dict[str
         "comparisons": [record(one) for one in compared],
         "pcie_pairs": pcie_pairs(facts) if present else [],
         "rdma_adapters": rdma_adapters(variables, facts) if present else [],
-        "checks": _checks(name, variables, compared, judged) if present else lost_node_checks(name),
+        "checks": _checks(name, variables, compared, judged) if present else _lost(name, variables),
     }
 
 
@@ -205,6 +207,10 @@ def _checks(name: str, variables: Mapping, compared: list[Comparison], judged: M
         *on_node(name, storage.checks(variables.get("__verify_storage_mounts") or (), probe)),
         *path_checks(name, variables),
     ]
+
+
+def _lost(name: str, variables: Mapping) -> list[Check]:
+    return lost_node_checks(name, variables.get("__stack_reached") or {}, variables.get("__stack_root") or {})
 
 
 def _probe(variables: Mapping) -> Mapping | None:

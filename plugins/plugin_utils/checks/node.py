@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..documents.comparison import Comparison
 from ..drift.record import observe
+from ..preflight.contact import LONGEST, contact_problems
+from ..problems.phrases import clean
+from ..subjects.sentences import told
 from . import bandwidth, coherence, drift, environment, network
 from . import health as gpu_health
 from .check import PLAY, Check, check, compared, on_node, skipped
@@ -49,9 +52,14 @@ def node_checks(
     ])  # fmt: skip
 
 
-def lost_node_checks(node: str) -> list[Check]:
-    """Return the one check of a node that no longer answers: the play went on without it."""
-    return on_node(node, [check("reachable", "health", "yes", "no", "failed", *LOST)])
+def lost_node_checks(node: str, reached: Mapping, root: Mapping) -> list[Check]:
+    """Return the one check of a node that does not answer: the play went on without it.
+
+    reached, root: what the first contact registered, see preflight/contact.py; a node that was lost later has answered then.
+    """
+    contact = [told(one) for one in contact_problems({node: reached}, {node: root})]
+    why = (clean(str(reached.get("msg") or ""))[:LONGEST], contact[0].fix) if contact else LOST
+    return on_node(node, [check("reachable", "health", "yes", "no", "failed", *why)])
 
 
 def unfit_node_checks(node: str, reason: str) -> list[Check]:

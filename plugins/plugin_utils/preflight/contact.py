@@ -20,14 +20,17 @@ READS = (
 
 
 def contact_problems(
-    gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]], limit: str = ""
+    gathered: Mapping[str, Mapping[str, Any]],
+    root: Mapping[str, Mapping[str, Any]],
+    limit: str = "",
+    needs_all: bool = True,
 ) -> list[Problem]:
     """Find why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.
 
     The last problem, where other hosts answer, is the limit that leaves out all that are lost.
 
     gathered: what gathering facts registered, by host; root: what an attempt to become root did where that failed; limit: that of this
-    run, within which the others are
+    run, within which the others are; needs_all: False where the play goes on with those that answer, if there are any
     """
     unreachable = [host for host in gathered if _is_lost(gathered[host]) or _is_lost(root[host])]
     failed = [host for host in gathered if gathered[host].get("failed") and host not in unreachable]
@@ -39,6 +42,8 @@ def contact_problems(
     ]
     lost = sorted({*unreachable, *failed})
     answering = len(gathered) - len(lost)
+    if answering and not needs_all:
+        return []
     # Ansible takes colons for a part of the names where there is a comma.
     rest = ("," if "," in limit else ":").join([*([limit] if limit else []), *(f"!{host}" for host in lost)])
     return [

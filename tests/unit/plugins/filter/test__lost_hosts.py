@@ -18,3 +18,10 @@ def test_lost_hosts():
     assert advice["fix"] == "run the command again with --limit '!lost' to go on with them alone"
     limited = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS, "rack1")[1]
     assert "--limit 'rack1:!lost'" in limited["fix"]
+
+
+def test_where_one_host_is_enough_nothing_is_said_until_none_answers():
+    lost_hosts = FilterModule().filters()["_lost_hosts"]
+    assert lost_hosts(list(HOSTVARS), HOSTVARS, needs_all=False) == []
+    (problem,) = lost_hosts(["lost"], HOSTVARS, needs_all=False)
+    assert problem["what"] == "1 of 1 nodes cannot be reached, so nothing was touched: lost"

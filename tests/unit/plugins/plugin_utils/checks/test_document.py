@@ -90,6 +90,30 @@ def test_what_a_check_says_fits_a_terminal_of_80_columns():
     assert "".join(lines).count("67") == 50
 
 
+@pytest.mark.parametrize(
+    ("contact", "reason", "fix"),
+    [
+        ({}, "the node could not be reached or measured", "see the play's output above, which says why"),
+        (
+            {"__stack_reached": {"unreachable": True, "msg": "ssh: \x1b[31mConnection refused"}},
+            "ssh: Connection refused",
+            "check power, address, SSH user and key",
+        ),
+        (
+            {"__stack_reached": {"failed": True, "msg": "sudo: a password is required"}, "__stack_root": {"rc": 1}},
+            "sudo: a password is required",
+            "allow it to use sudo there, or give its password with -K",
+        ),
+    ],
+)
+def test_a_lost_node_has_the_cause_and_the_remedy_of_the_first_contact(contact, reason, fix):
+    variables = hostvars()
+    variables["gpu-2"].update(contact)
+    (check,) = verification(["gpu-2"], [], variables, SUCCEEDED, "")["nodes"]["gpu-2"]["checks"]
+    assert (check["name"], check["status"]) == ("reachable", "failed")
+    assert (check["reason"], check["fix"]) == (reason, fix)
+
+
 NOTE = {
     "check": "oom_kills", "gpu": None, "expected": "none", "measured": "2 killed: python3", "severity": "note", "cause": "no memory",
     "action": "look at what the jobs need", "action_class": "application",
