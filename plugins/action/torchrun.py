@@ -27,7 +27,7 @@ from ..plugin_utils.launch.outcome import message, run_result
 from ..plugin_utils.launch.remote import RemoteUnit, with_warnings
 from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.problem import Problem, ProblemError
-from ..plugin_utils.subjects.sentences import describe_all
+from ..plugin_utils.subjects.sentences import describe_all, told
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},
@@ -83,7 +83,9 @@ class ActionModule(ActionBase):
             work = [self._find(path) for path in (args["script"], *args["files"])]
             unit = RemoteUnit(self, args, place, launcher, work, task_vars)
         except ProblemError as error:
-            raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
+            levels = [told(one)._asdict() for one in error.problems]
+            more = {"cause": error.problems[0].code, "problems": levels}
+            raise AnsibleActionFail(describe_all(error.problems), result=more) from None
         if self._task.check_mode:
             return {**result, **unit.rehearse()}
         try:

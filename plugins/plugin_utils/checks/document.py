@@ -26,12 +26,13 @@ from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
 from ..preflight.contact import READS as CONTACT
 from ..problems.phrases import clean
-from ..problems.sentence import lower_lines, wrapped
+from ..problems.sentence import Sentence, lower_lines, wrapped
+from ..problems.sentences import SENTENCES
 from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
 from ..subjects.rdma.answer import adapters as rdma_adapters
-from ..subjects.sentences import describe as problem_sentence
+from ..subjects.sentences import told as problem_told
 from ..subjects.subject import Node, Subject
 from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux, slurm, storage
 from .check import Check, on_node
@@ -49,6 +50,7 @@ READS = (
 )
 # What comes of an answer that has the form of one, such as a name in the place of an address.
 _UNJUDGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+FIND_OUT = SENTENCES["unfit_answer"].fix
 HEALTH = ("verdict", "findings", "notes", "judged", "skipped_checks", "counters")
 
 
@@ -69,18 +71,18 @@ def verification(
     known, unfit = fitting({name: hostvars[name] for name in hosts}, READS)
     groups = next((one.get("groups") or {} for one in known.values()), {})
     others = neighbours(hostvars, hosts_of(groups), read_of_others(known)).values
-    wrong: dict[str, str] = {}
+    wrong: dict[str, Sentence] = {}
     for problem in unfit:
-        wrong.setdefault(problem.subject, problem_sentence(problem))
+        wrong.setdefault(problem.subject, problem_told(problem))
     nodes: dict[str, dict[str, Any]] = {}
     for name in hosts:
         try:
             if name in known:
                 nodes[name] = described(name, {**others, name: known[name]}, name in present)
         except DocumentError as error:
-            wrong[name] = str(error)
+            wrong[name] = Sentence(str(error), FIND_OUT)
         except _UNJUDGED as error:
-            wrong[name] = f"What {name} answered cannot be judged: {clean(str(error))}"
+            wrong[name] = Sentence(f"What {name} answered cannot be judged: {clean(str(error))}", FIND_OUT)
         if name in wrong:
             nodes[name] = undescribed(wrong[name], name)
     there = [name for name in nodes if name in present and name not in wrong]
@@ -139,7 +141,7 @@ def network_checks(network: Network, nodes: list[str], known: Mapping[str, Mappi
     )
 
 
-def undescribed(reason: str, name: str) -> dict[str, Any]:
+def undescribed(wrong: Sentence, name: str) -> dict[str, Any]:
     """Return a node of the document whose answers cannot be."""
     return {
         **dict.fromkeys(("address", "gpu_health", "gpu_qos")),
@@ -147,7 +149,7 @@ def undescribed(reason: str, name: str) -> dict[str, Any]:
         **{key: [] for key in ("comparisons", "pcie_pairs", "rdma_adapters")},
         "remark": "",
         "gpu_compute": True,
-        "checks": unfit_node_checks(name, reason),
+        "checks": unfit_node_checks(name, wrong),
     }
 
 

@@ -11,10 +11,11 @@ from ..documents.comparison import Comparison
 from ..drift.record import observe
 from ..preflight.contact import LONGEST, contact_problems
 from ..problems.phrases import clean
-from ..subjects.sentences import told
+from ..problems.sentence import Sentence
+from ..subjects.sentences import told as problem_told
 from . import bandwidth, coherence, drift, environment, network
 from . import health as gpu_health
-from .check import PLAY, Check, check, compared, on_node, skipped
+from .check import PLAY, Check, check, compared, joined, on_node, skipped, told
 
 WRONG_NUMBERS = (
     "wrong numbers",
@@ -57,14 +58,15 @@ def lost_node_checks(node: str, reached: Mapping, root: Mapping) -> list[Check]:
 
     reached, root: what the first contact registered, see preflight/contact.py; a node that was lost later has answered then.
     """
-    contact = [told(one) for one in contact_problems({node: reached}, {node: root})]
+    contact = [problem_told(one) for one in contact_problems({node: reached}, {node: root})]
     why = (clean(str(reached.get("msg") or ""))[:LONGEST], contact[0].fix) if contact else LOST
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", *why)])
 
 
-def unfit_node_checks(node: str, reason: str) -> list[Check]:
+def unfit_node_checks(node: str, wrong: Sentence) -> list[Check]:
     """Return the one check of a node whose answers cannot be: nothing else that it says is looked at."""
-    return on_node(node, [check("answers", "health", "what the modules return", "something else", "failed", reason)])
+    why = (joined([wrong.what, wrong.why]), wrong.fix)
+    return on_node(node, [check("answers", "health", "what the modules return", "something else", "failed", *why)])
 
 
 def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: Sequence[Mapping] = ()) -> list[Check]:
@@ -101,7 +103,10 @@ def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: S
 
 
 def failed_run(result: Mapping, training: Mapping) -> Check:
-    """Return the check of a run that ended before it compared anything, with the last line of its output."""
+    """Return the check of a run that was refused, or ended before it compared anything, with the last line of its output."""
+    if result.get("problems"):
+        why = told(Sentence(**one) for one in result["problems"])
+        return compared("collectives", "collectives", "a run on all nodes", "failed", False, *why)
     failure = training.get("failure") or {}
     reason = failure.get("reason") or str(result.get("msg") or "the run did not start").splitlines()[0]
     tail = [line for line in failure.get("tail") or [] if line.strip()]

@@ -156,6 +156,15 @@ def test_a_request_that_cannot_work_is_refused_before_anything_is_touched(act, n
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_refusal_has_its_levels_apart(act):
+    with pytest.raises(AnsibleActionFail) as refused:
+        act(task_vars={"hostvars": {"gpu-1": {}}})
+    (problem,) = refused.value.result["problems"]
+    assert problem["what"] == "No default IPv4 address on gpu-1" and problem["fix"].startswith(
+        "set gpu_cluster_address"
+    )
+
+
 def test_a_node_that_refuses_fails_with_its_sentence(act, node, monkeypatch):
     monkeypatch.setattr(torchrun.RemoteUnit, "start", lambda self, place, generation: _refuse())
     found = act()

@@ -90,6 +90,14 @@ def test_what_a_check_says_fits_a_terminal_of_80_columns():
     assert "".join(lines).count("67") == 50
 
 
+def test_an_answer_that_cannot_be_has_its_remedy_apart():
+    variables = hostvars()
+    variables["gpu-1"]["ansible_facts"]["default_ipv4"] = {"address": "0.0.0.0/0"}
+    (check,) = verification(["gpu-1"], ["gpu-1"], variables, SUCCEEDED, "")["nodes"]["gpu-1"]["checks"]
+    assert check["reason"].endswith("is '0.0.0.0/0', but it must be the IP address of one host")
+    assert check["fix"] == "find out why, and repair it or take it out of the inventory"
+
+
 @pytest.mark.parametrize(
     ("contact", "reason", "fix"),
     [
@@ -262,6 +270,15 @@ def test_a_last_line_that_is_the_reason_is_not_repeated():
 
 def test_a_run_that_never_started_fails_with_the_message():
     assert collective_checks({"msg": "There are not enough forks.\nmore"})[0]["reason"] == "There are not enough forks"
+
+
+def test_a_refused_run_keeps_cause_and_remedy_apart():
+    refused = {
+        "msg": "Not enough forks; set forks to 4.",
+        "problems": [{"what": "Not enough forks", "fix": "set forks to 4", "why": ""}],
+    }
+    (check,) = collective_checks(refused)
+    assert (check["reason"], check["fix"]) == ("Not enough forks", "set forks to 4")
 
 
 def test_wrong_numbers_fail_although_the_run_failed_with_them():
