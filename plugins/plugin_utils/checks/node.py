@@ -59,7 +59,7 @@ def lost_node_checks(node: str, reached: Mapping, root: Mapping) -> list[Check]:
     reached, root: what the first contact registered, see preflight/contact.py; a node that was lost later has answered then.
     """
     contact = [problem_told(one) for one in contact_problems({node: reached}, {node: root})]
-    why = (clean(str(reached.get("msg") or ""))[:LONGEST], contact[0].fix) if contact else LOST
+    why = (" ".join(clean(str(reached.get("msg") or "")).split())[:LONGEST], contact[0].fix) if contact else LOST
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", *why)])
 
 

@@ -103,7 +103,7 @@ def test_an_answer_that_cannot_be_has_its_remedy_apart():
     [
         ({}, "the node could not be reached or measured", "see the play's output above, which says why"),
         (
-            {"__stack_reached": {"unreachable": True, "msg": "ssh: \x1b[31mConnection refused"}},
+            {"__stack_reached": {"unreachable": True, "msg": "ssh: \x1b[31mConnection\r\nrefused\r\n"}},
             "ssh: Connection refused",
             "check power, address, SSH user and key",
         ),
