@@ -21,6 +21,8 @@ from .selinux import ENFORCE
 LOG = "/var/log/audit/audit.log"
 LIMIT = 1 << 20
 MOST = 20
+# Denied, they stop nothing: under NoNewPrivileges= a program goes on in the domain of its caller, as the kernel's check_nnp_nosuid has it.
+WITHOUT_EFFECT = {"nnp_transition", "nosuid_transition"}
 DENIALS = ("AVC", "USER_AVC")
 _RECORD = re.compile(r"(?:node=\S+ )?type=(\w+) msg=audit\((\d+)\.\d+:(\d+)\): ?(.*)")
 _DENIED = re.compile(r"avc:\s+denied\s+\{ ([^}]*) \}")
@@ -98,7 +100,7 @@ def denials(found, uid):
             continue
         for kind, text, known in records:
             match = _DENIED.search(text) if kind in DENIALS else None
-            if match:
+            if match and not set(match.group(1).split()) <= WITHOUT_EFFECT:
                 one = _denial(match.group(1), known, records)
                 order += [one] if one not in counts else []
                 counts[one] = counts.get(one, 0) + 1

@@ -31,6 +31,17 @@ def test_what_is_denied_again_is_counted(tmp_path):
     assert read(tmp_path, log)["denials"] == [dict(DENIED, count=5)]
 
 
+def test_what_stops_nothing_is_left_out(tmp_path):
+    """nft, started by a unit with NoNewPrivileges=, goes on in the domain of its caller."""
+    denial = (
+        '{ nnp_transition nosuid_transition } for pid=7 comm="python3.11" scontext=system_u:system_r:initrc_t:s0 '
+        "tcontext=system_u:system_r:iptables_t:s0 tclass=process2 permissive=0"
+    )
+    event = {"uid": 0, "command": ["nft", "-f", "/etc/allreduce/firewall.nft"]}
+    assert read(tmp_path, rocky.event(1, denial, **event))["denials"] == []
+    assert read(tmp_path, rocky.event(1, denial.replace(" nosuid", " transition"), **event))["denials"] != []
+
+
 @pytest.mark.parametrize(
     "change",
     [
