@@ -12,7 +12,7 @@ import re
 MOUNTED, CONFIG = "/sys/fs/selinux", "/etc/selinux/config"
 ENFORCE = MOUNTED + "/enforce"
 # What each of them does, and where that is written, is in docs/selinux.md.
-BOOLEANS = ("deny_execmem", "deny_ptrace", "secure_mode", "secure_mode_insmod")
+BOOLEANS = ("allow_execmem", "deny_execmem", "deny_ptrace", "secure_mode", "secure_mode_insmod")
 MODES = {"1": "enforcing", "0": "permissive"}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..documents.observed import Selinux
 from ..documents.parsing import parse
 from ..documents.selinux import Denial, Denials, Probed
-from ..drift.selinux import boolean_notes, boolean_problems, loads_driver, mode_problems
+from ..drift.selinux import boolean_notes, boolean_problems, hindering, loads_driver, mode_problems
 from ..problems.problem import Problem
 from ..problems.sentence import Sentence
 from .check import PLAY, Check, check, compared, joined, skipped, told
@@ -27,14 +27,15 @@ CONTAINER = "a container has its host's SELinux"
 DISABLED = "SELinux is disabled, as configured"
 NOT_PROBED = ("the node was not probed", PLAY)
 OFF = "turn it off with 'setsebool -P {subject} off'"
+NO_CODE = (
+    "programs get no memory that is writable and executable, into which PyTorch writes code for the processor, as in oneDNN "
+    "('could not create a primitive')"
+)
 IS_ON = Sentence("{subject} is on")
 BOOLEANS = {
     "secure_mode_insmod": Sentence("{subject} is on: no kernel module can be loaded, not even the driver's", OFF),
-    "deny_execmem": Sentence(
-        "{subject} is on: programs get no memory that is writable and executable, into which PyTorch writes code for the processor, as "
-        "in oneDNN ('could not create a primitive')",
-        OFF,
-    ),
+    "deny_execmem": Sentence("{subject} is on: " + NO_CODE, OFF),
+    "allow_execmem": Sentence("{subject} is off: " + NO_CODE, "turn it on with 'setsebool -P {subject} on'"),
     "deny_ptrace": Sentence(
         "{subject} is on: no process may open another's memory or files, as debuggers and profilers do, and PyTorch to share expandable "
         "segments between processes (pidfd_getfd)",
@@ -102,10 +103,10 @@ def booleans(selinux: Selinux, is_driver_to_load: bool) -> Check:
     name = "selinux_booleans"
     problems, notes = (judge(selinux, is_driver_to_load) for judge in (boolean_problems, boolean_notes))
     status = "failed" if problems else "skipped" if notes else "passed"
-    on = ", ".join(key for key, one in sorted(selinux.booleans.items()) if one.active)
-    until = "once the node enforces: " if selinux.mode == "permissive" and on else ""
+    found = ", ".join(f"{key} {'on' if selinux.booleans[key].active else 'off'}" for key in sorted(hindering(selinux)))
+    until = "once the node enforces: " if selinux.mode == "permissive" and found else ""
     reason, fix = told(map(sentence, [*problems, *notes]))
-    return check(name, CATEGORY, NAMES[name], f"{on} on" if on else "none of them on", status, until + reason, fix)
+    return check(name, CATEGORY, NAMES[name], found or "none of them", status, until + reason, fix)
 
 
 def denials(found: Denials | None) -> Check:

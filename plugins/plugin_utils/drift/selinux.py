@@ -15,6 +15,8 @@ from .desired import desired_driver
 
 # What each does, and the sources, are in docs/selinux.md.
 MODULES, EXECMEM = "secure_mode_insmod", "deny_execmem"
+# Debian's policy, which is the reference policy, says it the other way round: this one hinders where it is off.
+ALLOWED_EXECMEM = "allow_execmem"
 
 
 def mode_problems(selinux: Selinux) -> list[Problem]:
@@ -26,18 +28,18 @@ def mode_problems(selinux: Selinux) -> list[Problem]:
 
 def boolean_problems(selinux: Selinux, loads_driver: bool) -> list[Problem]:
     """Return the booleans that keep a node from its work now; loads_driver: whether the driver's module has to be loaded yet."""
-    active = _enforced(selinux)
-    stops = ([MODULES] if loads_driver else []) + [EXECMEM]
-    return [Problem("selinux_boolean", name) for name in stops if name in active]
+    enforced = _enforced(selinux)
+    stops = ([MODULES] if loads_driver else []) + [EXECMEM, ALLOWED_EXECMEM]
+    return [Problem("selinux_boolean", name) for name in stops if name in enforced]
 
 
 def boolean_notes(selinux: Selinux, loads_driver: bool) -> list[Problem]:
-    """Return the other notes on booleans: those that limit only some, would stop a node once it enforces, or are to change."""
+    """Return the other notes on booleans: those that hinder only some, would stop a node once it enforces, or are to change."""
     judged = {problem.subject for problem in boolean_problems(selinux, loads_driver)}
-    on = [name for name, one in sorted(selinux.booleans.items()) if one.active and name not in judged]
+    others = sorted(hindering(selinux) - judged)
     waiting = [name for name, one in sorted(selinux.booleans.items()) if one.active != one.pending]
     return [
-        *(Problem("selinux_boolean", name) for name in on),
+        *(Problem("selinux_boolean", name) for name in others),
         *(Problem("selinux_pending", name, {"pending": selinux.booleans[name].pending}) for name in waiting),
     ]
 
@@ -62,7 +64,10 @@ def refusals(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapp
     return [Problem("selinux_no_modules", MODULES)] if MODULES in _enforced(selinux) else []
 
 
+def hindering(selinux: Selinux) -> set[str]:
+    """Return the booleans whose value hinders something, whether or not the node enforces."""
+    return {name for name, one in selinux.booleans.items() if one.active is not (name == ALLOWED_EXECMEM)}
+
+
 def _enforced(selinux: Selinux) -> set[str]:
-    if selinux.mode != "enforcing":
-        return set()
-    return {name for name, one in selinux.booleans.items() if one.active}
+    return hindering(selinux) if selinux.mode == "enforcing" else set()

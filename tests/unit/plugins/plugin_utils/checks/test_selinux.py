@@ -85,6 +85,16 @@ def test_a_boolean_that_is_on(tmp_path, booleans, status, words):
     assert (f"setsebool -P {booleans[0]} off" in found["fix"]) is (status == "failed" or "insmod" in booleans[0])
 
 
+@pytest.mark.parametrize(
+    ("value", "status", "measured"), [("0 0", "failed", "allow_execmem off"), ("1 1", "passed", "none of them")]
+)
+def test_a_boolean_of_the_reference_policy_hinders_where_it_is_off(tmp_path, value, status, measured):
+    files = {**rocky.machine(log=""), "/sys/fs/selinux/booleans/allow_execmem": value}
+    found = checked(tmp_path, files)["selinux_booleans"]
+    assert (found["status"], found["measured"]) == (status, measured)
+    assert ("setsebool -P allow_execmem on" in found["fix"]) is (status == "failed")
+
+
 def test_a_denial_names_command_target_and_class(tmp_path):
     log = rocky.event(1, rocky.EXECMEM) + rocky.event(2, rocky.EXECMEM)
     found = checked(tmp_path, rocky.machine(log=log))["selinux_denials"]

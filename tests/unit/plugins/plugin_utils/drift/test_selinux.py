@@ -13,12 +13,14 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 from hypothesis import given
 from hypothesis import strategies as st
 
-NAMES = ("deny_execmem", "deny_ptrace", "secure_mode", "secure_mode_insmod")
+NAMES = ("allow_execmem", "deny_execmem", "deny_ptrace", "secure_mode", "secure_mode_insmod")
 MODES = ("enforcing", "permissive", "disabled", None)
 
 
 def node(mode="enforcing", on=(), configured="enforcing", pending=()):
-    return Selinux(mode, configured, {name: Boolean(name in on, (name in on) != (name in pending)) for name in NAMES})
+    """A node; on: the booleans whose value hinders something, which for allow_execmem is off."""
+    values = {name: (name in on) is not (name == "allow_execmem") for name in NAMES}
+    return Selinux(mode, configured, {name: Boolean(one, one is not (name in pending)) for name, one in values.items()})
 
 
 @functools.cache
@@ -55,11 +57,12 @@ def test_only_a_mode_that_falls_short_of_its_configuration_is_a_problem(mode, co
         (node(on=["secure_mode_insmod"]), True, ["secure_mode_insmod"], []),
         (node(on=["secure_mode_insmod"]), False, [], ["secure_mode_insmod"]),
         (node(on=["deny_execmem"]), False, ["deny_execmem"], []),
+        (node(on=["allow_execmem"]), False, ["allow_execmem"], []),
         (node(on=["deny_ptrace", "secure_mode"]), True, [], ["deny_ptrace", "secure_mode"]),
         (node("permissive", on=["deny_execmem", "secure_mode_insmod"]), True, [], ["deny_execmem", "secure_mode_insmod"]),
         (node(pending=["deny_execmem"]), True, [], ["deny_execmem"]),
     ],
-    ids=["off", "no modules", "driver is loaded", "no code", "limits", "permissive", "pending"],
+    ids=["off", "no modules", "driver is loaded", "no code", "no code, in the reference policy", "limits", "permissive", "pending"],
 )  # fmt: skip
 def test_a_boolean_breaks_the_job_or_is_told(selinux, loads, problems, notes):
     assert [one.subject for one in judge.boolean_problems(selinux, loads)] == problems
@@ -67,7 +70,7 @@ def test_a_boolean_breaks_the_job_or_is_told(selinux, loads, problems, notes):
 
 
 @given(st.sampled_from(MODES), st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)), st.booleans())
-def test_every_boolean_that_is_on_is_told_once(mode, on, pending, loads):
+def test_every_boolean_that_hinders_is_told_once(mode, on, pending, loads):
     selinux = node(mode, on, pending=pending)
     problems, notes = judge.boolean_problems(selinux, loads), judge.boolean_notes(selinux, loads)
     said = [one.subject for one in problems + notes if one.code == "selinux_boolean"]
