@@ -168,12 +168,27 @@ def _replace(path, content):
         raise
 
 
+def label(path):
+    """Give a new directory the label that the policy has for its path; it keeps its parent's where there is none.
+
+    Fedora's policy gives some their label as they are made, such as ~/.ssh, Debian's does not.
+    """
+    try:
+        from ansible.module_utils.compat import selinux  # fails without libselinux
+
+        if selinux.is_selinux_enabled() == 1:
+            selinux.lsetfilecon(path, selinux.matchpathcon(path, stat.S_IFDIR)[1])
+    except (ImportError, EnvironmentError):
+        return
+
+
 def _take(wanted, steps, write):
     path, make = wanted["path"], os.makedirs if wanted.get("as_owner") else make_directories
     if "remove" in steps:
         os.unlink(path)
     if "make_directory" in steps:
         make(path)
+        label(path)
     if "write" in steps:
         if not os.path.isdir(os.path.dirname(path)):
             make(os.path.dirname(path))

@@ -15,6 +15,7 @@ import os
 import subprocess
 
 from ..machine.regular import open_regular, read_regular
+from .config_files import label
 
 KINDS = ("ed25519", "ecdsa", "rsa")
 NEXT = ".next"
@@ -76,6 +77,7 @@ def apply(steps, directory, kind, comment, rotation):
     path = path_of(directory, kind)
     if not os.path.isdir(directory):
         os.mkdir(directory, 0o700)
+        label(directory)
     settled = settle(path, rotation)
     if "make" in steps:
         _make(path, kind, comment_of(comment, rotation))
