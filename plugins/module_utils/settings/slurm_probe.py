@@ -117,6 +117,8 @@ def parse_node(text):
     partition is empty where the node is in the default one, which has a sign, too.
     """
     lines = [line.split("|", 2) for line in text.splitlines() if line.count("|") > 1]
+    # Partitions without nodes are listed, too.
+    lines = [line for line in lines if line[0].strip() != "n/a"]
     if not lines:
         return "", "", ""
     state, partition, reason = lines[0]

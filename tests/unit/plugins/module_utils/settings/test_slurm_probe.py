@@ -193,6 +193,8 @@ def test_the_one_of_several_that_answers_is_named(tmp_path):
         ("idle|batch*|none\nidle|gpu|none\n", ("idle", "", "none")),
         ("idle|gpu|none\nidle|batch*|none\n", ("idle", "", "none")),
         ("idle|gpu|none\nidle|long|none\n", ("idle", "gpu", "none")),
+        ("n/a|batch*|none\nidle|gpu|none\n", ("idle", "gpu", "none")),
+        ("n/a|batch*|none\n", ("", "", "")),
         ("drained*|gpu*|a | b\n", ("drained*", "", "a | b")),
         ("down~|gpu*|\033[31mred\007\n", ("down", "", "[31mred")),
         ("draining|gpu*|" + "x" * 5000, ("draining", "", "x" * 200)),
