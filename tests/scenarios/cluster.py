@@ -78,6 +78,10 @@ class Cluster:
         """Remove the hosts."""
         subprocess.run([*LAB, "down", "--name", self.name], cwd=CHECKOUT, check=True)
 
+    def address(self, host):
+        known = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))
+        return known["gpu_nodes"]["hosts"][host]["ansible_host"]
+
     def on(self, host, command, check=True):
         """Run a shell command on a host as root; its standard output."""
         argv = [*LAB, "exec", host, "--", "sh", "-c", command]

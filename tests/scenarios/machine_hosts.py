@@ -15,6 +15,13 @@ from cluster import CHECKOUT, LAB, Cluster
 from tests.lab import hardware, paths
 from tests.lab.machines import guests, qemu
 
+# Files of ours that are cut off, and those left of a write that did not end.
+BROKEN = """
+find /etc /var/lib/allreduce -xdev -type f -path '*allreduce*' -size 0 ! -name '*.lock' -printf 'empty: %p\\n' 2>/dev/null
+find /etc /var/lib/allreduce /opt/allreduce -xdev -maxdepth 3 \\( -name '*.part' -o -name '.ansible_tmp*' -o -name '*.tmp' \\) 2>/dev/null
+for file in /var/lib/allreduce/*.json; do [ ! -e "$file" ] || python3 -m json.tool "$file" > /dev/null; done
+"""
+
 
 class Machines(Cluster):
     """N machines of one lab, which Ansible reaches like any other host; options are those of `python -m tests.lab machine up`."""
@@ -96,14 +103,18 @@ class Machines(Cluster):
         qemu.shut_down(self.machine(host))
         guests.start(self.machine(host))
 
-    def boots(self, host, command):
+    def boots(self, host, command, seconds=guests.BOOT_SECONDS):
         """Run a command that ends in a reboot, and wait for SSH after it."""
         boot = "cat /proc/sys/kernel/random/boot_id"
-        before, end = self.on(host, boot), time.monotonic() + guests.BOOT_SECONDS
+        before, end = self.on(host, boot), time.monotonic() + seconds
         self.on(host, command, check=False)
         while self.on(host, boot, check=False) in ("", before):
             assert time.monotonic() < end, f"{host} did not boot again"
             time.sleep(3)
+
+    def broken_files(self, host):
+        """Files of the collection that a power cut left behind half written; nothing if all are whole."""
+        return self.on(host, BROKEN)
 
     def cut_power(self, host):
         qemu.cut_power(self.machine(host))

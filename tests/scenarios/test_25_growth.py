@@ -13,7 +13,6 @@ import subprocess
 import threading
 
 import pytest
-import yaml
 
 from tests.lab import podman, services, traffic
 
@@ -29,8 +28,7 @@ def added(cluster):
     cluster.resize(before + 1)
     node = cluster.hosts[-1]
     podman.prepare()
-    nodes = yaml.safe_load((cluster.inventory / "hosts.yml").read_text(encoding="utf-8"))["gpu_nodes"]["hosts"]
-    yield node, traffic.Watch(node, nodes[node]["ansible_host"])
+    yield node, traffic.Watch(node, cluster.address(node))
     cluster.resize(before)
     assert cluster.play("playbooks/site.yml").status == 0
 

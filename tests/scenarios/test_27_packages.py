@@ -11,7 +11,6 @@ import json
 import re
 
 import pytest
-import yaml
 from cluster import CHECKOUT, KEEP, Cluster
 
 from tests.lab import podman, traffic, wheels
@@ -154,9 +153,8 @@ def test_one_that_does_not_work_is_not_taken_into_use(installed, tmp_path):
 def test_going_back_fetches_nothing(installed):
     """The environment with the packages was kept."""
     podman.prepare()
-    hosts = yaml.safe_load((installed.inventory / "hosts.yml").read_text(encoding="utf-8"))["gpu_nodes"]["hosts"]
     without = installed.in_use()
-    watch = traffic.Watch(installed.host, hosts[installed.host]["ansible_host"])
+    watch = traffic.Watch(installed.host, installed.address(installed.host))
     run = installed.site(PACKAGES)
     assert run.status == 0, run.output[-6000:]
     got = watch.traffic()

@@ -124,10 +124,6 @@ class Hostile(Cluster):
             map(str, canaries), ""
         )
 
-    def address(self, host):
-        known = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))
-        return known["gpu_nodes"]["hosts"][host]["ansible_host"]
-
     def begin(self, name):
         self.on(self.hostile, takeover.begin(name))
 

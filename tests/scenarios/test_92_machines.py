@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine with a kernel of its own is tuned: values of the whole kernel, limits above the first process's, boots, power cuts.
+"""A machine with a kernel of its own: values of the whole kernel, limits above the first process's, boots, power cuts, its clock.
 
 What containers cannot show. Emulated: a boot takes a minute on an idle processor.
 """
@@ -10,7 +10,7 @@ import json
 import time
 
 import pytest
-from cluster import KEEP
+from cluster import KEEP, Cluster
 from machine_hosts import Machines
 
 pytestmark = pytest.mark.lab
@@ -33,14 +33,18 @@ su ansible -l -c 'ulimit -l; ulimit -n'
 systemd-run --quiet --pipe --wait sh -c 'ulimit -l; ulimit -Hn'
 """
 TUNED = ["7", "0", "33", "unlimited", "654321", "unlimited", "654321"]
-# Files that the role writes: none is cut off, and none is left of a write that did not end.
-FILES = """
-for file in /etc/sysctl.d/90-allreduce.conf /etc/security/limits.d/90-allreduce.conf /var/lib/allreduce/*.json; do
-  [ ! -e "$file" ] || [ -s "$file" ] || echo "empty: $file"
-done
-find /etc /var/lib/allreduce /opt/allreduce -xdev \\( -name '*.part' -o -name '.ansible_tmp*' -o -name '*.tmp' \\) 2>/dev/null
-for file in /var/lib/allreduce/*.json; do [ ! -e "$file" ] || python3 -m json.tool "$file" > /dev/null; done
+# The battery of the clock is empty: it starts somewhere in the past.
+LATE = """
+systemctl disable -q --now chrony
+date --set='2026-01-01 00:00' && hwclock --systohc
+systemctl reboot
 """
+SERVE_TIME = """
+apt-get -q update && apt-get -y -q install chrony
+printf 'local stratum 3\nallow\n' > /etc/chrony/conf.d/lab.conf
+systemctl restart chrony
+"""
+FOLLOW = "echo 'server {address} iburst' > /etc/chrony/sources.d/lab.sources; systemctl enable -q --now chrony; chronyc waitsync 30"
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +99,28 @@ def test_20_a_power_cut_in_the_middle_is_made_good_by_the_next_run(machines, sec
     process.kill()
     process.communicate()
     machines.power_on(host)
-    assert machines.on(host, FILES) == ""
+    assert machines.broken_files(host) == ""
     tune(machines)
     assert tune(machines) == 0
     assert shown(machines) == TUNED
     tune(machines, tuning_state="absent")
+
+
+def clock_behind(machines):
+    """Seconds between this machine's clock and the machine's."""
+    return time.time() - int(machines.on(machines.hosts[0], "date +%s"))
+
+
+def test_30_a_clock_that_is_late_at_boot_is_told_and_the_time_service_puts_it_right(machines, tmp_path):
+    [host] = machines.hosts
+    machines.boots(host, LATE)
+    assert clock_behind(machines) > 86400
+    assert machines.checked(host, tmp_path)["clock_synchronised"] == ("failed", "no")
+    server = Cluster("clock", 1, "--wheels", "uv")
+    try:
+        server.on(server.hosts[0], SERVE_TIME)
+        machines.on(host, FOLLOW.format(address=server.address(server.hosts[0])))
+        assert abs(clock_behind(machines)) < 5
+        assert machines.checked(host, tmp_path)["clock_synchronised"] == ("passed", "yes")
+    finally:
+        server.down()
