@@ -174,7 +174,7 @@ import glob
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files, seen_files
-from ..module_utils.host.ansible_module import PLACE, replace_file
+from ..module_utils.host.ansible_module import PLACE, label, replace_file
 from ..module_utils.machine.files import FileTree
 
 SPEC = {
@@ -255,7 +255,7 @@ def main():
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
             for wanted, _found, steps in plans:
-                config_files.apply(wanted, steps, writer(module, wanted))
+                config_files.apply(wanted, steps, writer(module, wanted), label)
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]

@@ -118,6 +118,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import accounts, key_pairs
+from ..module_utils.host.ansible_module import label
 from ..module_utils.host.as_user import as_user
 from ..module_utils.machine.regular import LONGEST
 
@@ -132,7 +133,7 @@ def keep(parameters, check):
         return dict(NOTHING, changed=bool(gone))
     found = key_pairs.describe(*place)
     steps = key_pairs.plan(found, parameters["state"], parameters["rotation"])
-    changed = bool(steps) if check else key_pairs.apply(steps, *place)
+    changed = bool(steps) if check else key_pairs.apply(steps, *place, label=label)
     return dict(found if check else key_pairs.describe(*place), changed=changed)
 
 

@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import os
+import stat
 import tempfile
 
 # Of programs that run on a node. With SELinux, some that root starts, such as update-initramfs, may not enter the home directory
@@ -48,6 +49,20 @@ def program_runner(module):
         return code, out + err if code else out
 
     return run
+
+
+def label(path):
+    """Give a new directory the label that the policy has for its path; it keeps its parent's where there is none.
+
+    Fedora's policy gives some their label as they are made, such as ~/.ssh, Debian's does not.
+    """
+    try:
+        from ansible.module_utils.compat import selinux  # fails without libselinux
+
+        if selinux.is_selinux_enabled() == 1:
+            selinux.lsetfilecon(path, selinux.matchpathcon(path, stat.S_IFDIR)[1])
+    except (ImportError, EnvironmentError):
+        return
 
 
 def replace_file(module, path, content, check=None, in_place=False):

@@ -149,12 +149,15 @@ def _heading(entry):
     return "# absent\n" if entry["state"] == "absent" else "# %(state)s %(mode)s %(owner)s:%(group)s\n" % entry
 
 
-def apply(wanted, steps, write):
-    """Take the steps; ``write(path, content)`` puts a whole file in place at once, where root does it."""
+def apply(wanted, steps, write, label=None):
+    """Take the steps; ``write(path, content)`` puts a whole file in place at once, where root does it.
+
+    ``label(path)`` gives a new directory the label that SELinux's policy has for it.
+    """
     if steps and wanted.get("as_owner"):
-        as_user(wanted["owner"], lambda: _take(wanted, steps, _replace))
+        as_user(wanted["owner"], lambda: _take(wanted, steps, _replace, label))
     else:
-        _take(wanted, steps, write)
+        _take(wanted, steps, write, label)
 
 
 def _replace(path, content):
@@ -168,27 +171,14 @@ def _replace(path, content):
         raise
 
 
-def label(path):
-    """Give a new directory the label that the policy has for its path; it keeps its parent's where there is none.
-
-    Fedora's policy gives some their label as they are made, such as ~/.ssh, Debian's does not.
-    """
-    try:
-        from ansible.module_utils.compat import selinux  # fails without libselinux
-
-        if selinux.is_selinux_enabled() == 1:
-            selinux.lsetfilecon(path, selinux.matchpathcon(path, stat.S_IFDIR)[1])
-    except (ImportError, EnvironmentError):
-        return
-
-
-def _take(wanted, steps, write):
+def _take(wanted, steps, write, label):
     path, make = wanted["path"], os.makedirs if wanted.get("as_owner") else make_directories
     if "remove" in steps:
         os.unlink(path)
     if "make_directory" in steps:
         make(path)
-        label(path)
+        if label:
+            label(path)
     if "write" in steps:
         if not os.path.isdir(os.path.dirname(path)):
             make(os.path.dirname(path))

@@ -15,7 +15,6 @@ import os
 import subprocess
 
 from ..machine.regular import open_regular, read_regular
-from .config_files import label
 
 KINDS = ("ed25519", "ecdsa", "rsa")
 NEXT = ".next"
@@ -72,12 +71,13 @@ def plan(found, state, rotation):
     return ["replace"]
 
 
-def apply(steps, directory, kind, comment, rotation):
+def apply(steps, directory, kind, comment, rotation, label=None):
     """Take the steps, after what an interrupted run has left; return whether anything changed."""
     path = path_of(directory, kind)
     if not os.path.isdir(directory):
         os.mkdir(directory, 0o700)
-        label(directory)
+        if label:
+            label(directory)
     settled = settle(path, rotation)
     if "make" in steps:
         _make(path, kind, comment_of(comment, rotation))

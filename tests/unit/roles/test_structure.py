@@ -115,6 +115,7 @@ def test_no_file_is_left_that_nobody_includes():
         "contact.yml",
         "measure.yml",
         "plan.yml",
+        "next.yml",
         "check_lock.yml",
         "directory.yml",
         "contradictions.yml",

@@ -2,10 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import os
-import sys
 
 import pytest
-from ansible.module_utils import compat
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import config_files
 
 FILE = {"path": "/etc/x", "state": "file", "content": "a\n", "mode": "0644", "owner": "root", "group": "root"}
@@ -140,46 +138,3 @@ def test_a_dangling_link_is_seen(tmp_path):
 def test_settings_of_an_ini_file(text, settings, after):
     assert config_files.with_settings(text, "main", settings) == after
     assert config_files.with_settings(after, "main", settings) == after
-
-
-class Policy:
-    """libselinux of a node whose policy has a label for some paths."""
-
-    def __init__(self, labels, enabled=1, refuses=False):
-        self.labels, self.enabled, self.refuses, self.given = labels, enabled, refuses, {}
-
-    def is_selinux_enabled(self):
-        return self.enabled
-
-    def matchpathcon(self, path, mode):
-        if path not in self.labels:
-            raise OSError(2, "No such file or directory")
-        return [0, self.labels[path]]
-
-    def lsetfilecon(self, path, context):
-        if self.refuses:
-            raise OSError(95, "Operation not supported")
-        self.given[path] = context
-
-
-@pytest.mark.parametrize(
-    ("policy", "given"),
-    [
-        (Policy({"/home/a/.ssh": "ssh_home_t"}), {"/home/a/.ssh": "ssh_home_t"}),
-        (Policy({}), {}),
-        (Policy({"/home/a/.ssh": "ssh_home_t"}, enabled=0), {}),
-        (Policy({"/home/a/.ssh": "ssh_home_t"}, refuses=True), {}),
-    ],
-    ids=["labelled", "no label", "without SELinux", "a file system without labels"],
-)
-def test_a_new_directory_has_the_label_of_the_policy(monkeypatch, policy, given):
-    monkeypatch.setattr(compat, "selinux", policy, raising=False)
-    monkeypatch.setitem(sys.modules, "ansible.module_utils.compat.selinux", policy)
-    config_files.label("/home/a/.ssh")
-    assert policy.given == given
-
-
-def test_without_libselinux_a_directory_is_made_all_the_same(monkeypatch, tmp_path):
-    monkeypatch.delattr(compat, "selinux", raising=False)
-    monkeypatch.setitem(sys.modules, "ansible.module_utils.compat.selinux", None)
-    config_files.label(str(tmp_path))
