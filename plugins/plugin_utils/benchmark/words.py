@@ -24,7 +24,7 @@ NOT_COMPARED = {
     "too_few": "fewer than {least} {members} of the same kind were measured, so there is nothing to compare with",
     "no_gpu": "processors were measured, but only GPUs are compared",
 }
-RUNS = "see the output of the benchmark, and docs/training.md for what a run fails of"
+RUNS = "see the output of the benchmark, and docs/training.md for why a run fails"
 SLOW = "run verify, and compare clocks, temperature and PCIe links with those of its peers"
 KINDS = {"gpu": ("benchmark_gpus", "GPUs"), "node": ("benchmark_node", "nodes")}
 

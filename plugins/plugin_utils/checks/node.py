@@ -21,7 +21,7 @@ WRONG_NUMBERS = (
     "wrong numbers",
     "verify the nodes in halves (--limit) until the one is left that computes wrongly, and take it out of use",
 )
-SEE = "look up in docs/training.md what a run fails of"
+SEE = "look up in docs/training.md why a run fails"
 LOST = ("the node could not be reached or measured", PLAY)
 
 
