@@ -238,8 +238,21 @@ def test_what_keeps_a_job_from_being_submitted_is_noted(runs, name, text, expect
     assert runs.note("agent")["error"].startswith(expected["code"])
 
 
+# The second fails once the first is at work: a task that is ended before it began has nothing to tell.
+ONE_FAILS = """
+import os, pathlib, sys, time
+begun = pathlib.Path({begun!r})
+if os.environ["NODE"] == "node-1":
+    begun.touch()
+    time.sleep(60)
+while not begun.exists():
+    time.sleep(0.05)
+sys.exit(3)
+"""
+
+
 def test_the_rank_that_fails_is_the_cause_and_the_job_ends(runs):
-    one, two = runs.both("import os, sys, time; os.environ['NODE'] == 'node-2' and sys.exit(3); time.sleep(60)")
+    one, two = runs.both(ONE_FAILS.format(begun=str(runs.place / "begun")))
     assert (one.wait(60), two.wait(60)) == (1, 1)
     (failure,) = runs.note("agent", "node-2")["failures"]
     assert (failure["rank"], failure["exit_code"]) == (1, 3)
