@@ -37,3 +37,12 @@ def test_20_without_headers_it_is_named_and_the_role_says_what_brings_them(machi
     assert run.status == 2
     message = last_message(run)
     assert f"no headers of kernel {kernel} are installed: set base_kernel_headers to true and run role base" in message
+
+
+def test_30_role_base_brings_them_and_the_module_is_compiled(machine, tmp_path):
+    run = machine.stack("base,driver")
+    assert run.status == 0, run.output[-6000:]
+    assert machine.loaded() == machine.run("modinfo --field version nvidia")
+    found = machine.checked(machine.host, tmp_path, **request("550"))
+    assert (found["driver_loaded"][0], found["dkms_module"][0]) == ("passed", "passed"), found
+    assert machine.changes(tags="base,driver") == 0

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A share that one machine exports and another one mounts with NFS: verify judges it as declared, also when its server is gone."""
 
-import json
 import time
 
 import pytest
@@ -39,20 +38,13 @@ class Storage(Machines):
         run = self.play("tests/scenarios/network.yml", "--limit", self.node)
         assert run.status == 0, run.output[-6000:]
 
-    def checked(self, place, *declared):
+    def judged(self, place, *declared):
         """{path: (status, measured)} of the declared mounts, as verify judges them."""
-        (place / "verify.json").unlink(missing_ok=True)
-        given = {"report_directory": str(place), "verify_collectives": False, "verify_storage_mounts": declared}
         began = time.monotonic()
-        run = self.play("playbooks/verify.yml", "--limit", self.node, "-e", json.dumps(given))
+        found = self.checked(self.node, place, verify_storage_mounts=declared)
         assert time.monotonic() - began < PATIENCE
-        assert (place / "verify.json").exists(), run.output[-6000:]
-        document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
-        return {
-            one["name"].removeprefix("storage_mount "): (one["status"], one["measured"])
-            for one in document["nodes"][self.node]["checks"]
-            if one["name"].startswith("storage_mount ")
-        }
+        start = "storage_mount "
+        return {name.removeprefix(start): one for name, one in found.items() if name.startswith(start)}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +58,7 @@ def storage():
 
 
 def test_10_a_share_as_declared(storage, tmp_path):
-    found = storage.checked(tmp_path, SHARE, {"path": "/nothing"}, {"path": "/", "type": "xfs", "writable": False})
+    found = storage.judged(tmp_path, SHARE, {"path": "/nothing"}, {"path": "/", "type": "xfs", "writable": False})
     server = storage.machine(storage.hosts[0]).address
     assert found["/data"][0] == "passed" and found["/data"][1].startswith(f"nfs4 of {server}:/srv/data"), found
     assert found["/nothing"] == ("failed", "nothing is mounted there")
@@ -76,8 +68,8 @@ def test_10_a_share_as_declared(storage, tmp_path):
 def test_20_one_that_is_read_only(storage, tmp_path):
     storage.on(storage.hosts[0], "chmod 755 /srv/data")
     storage.on(storage.node, "sleep 5")  # what NFS remembers of permissions (acregmin: 3 s)
-    assert storage.checked(tmp_path, SHARE)["/data"] == ("failed", "the training user may not write there")
-    assert storage.checked(tmp_path, {**SHARE, "writable": False})["/data"][0] == "passed"
+    assert storage.judged(tmp_path, SHARE)["/data"] == ("failed", "the training user may not write there")
+    assert storage.judged(tmp_path, {**SHARE, "writable": False})["/data"][0] == "passed"
     storage.on(storage.hosts[0], "chmod 777 /srv/data")
 
 
@@ -85,7 +77,7 @@ def test_30_one_whose_server_is_gone_is_named_in_time_and_left_alone(storage, tm
     storage.freeze(storage.hosts[0])
     server = storage.machine(storage.hosts[0]).address
     expected = ("failed", f"nfs4 of {server}:/srv/data does not answer within 5 s")
-    assert storage.checked(tmp_path, SHARE)["/data"] == expected
+    assert storage.judged(tmp_path, SHARE)["/data"] == expected
     assert storage.on(storage.node, "pgrep -fc node_probe || true").strip() in ("0", "1")  # nothing that waits is left
     storage.thaw(storage.hosts[0])
-    assert storage.checked(tmp_path, SHARE)["/data"][0] == "passed"
+    assert storage.judged(tmp_path, SHARE)["/data"][0] == "passed"
