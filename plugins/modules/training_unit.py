@@ -197,7 +197,7 @@ disk_full:
 mount_faults:
   description:
     - What is wrong with network file systems, such as one that does not answer. None is asked after a run that succeeded.
-  returned: with O(state=stopped)
+  returned: with O(state=stopped), and with O(stacks=true)
   type: list
   elements: str
 logs:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A share that one machine exports and another one mounts with NFS: verify judges it as declared, also when its server is gone."""
 
+import json
 import time
 
 import pytest
@@ -81,3 +82,20 @@ def test_30_one_whose_server_is_gone_is_named_in_time_and_left_alone(storage, tm
     assert storage.on(storage.node, "pgrep -fc node_probe || true").strip() in ("0", "1")  # nothing that waits is left
     storage.thaw(storage.hosts[0])
     assert storage.judged(tmp_path, SHARE)["/data"][0] == "passed"
+
+
+def test_40_an_environment_on_it_is_refused_and_not_waited_for(storage, tmp_path):
+    storage.on(storage.node, "mkdir -p /data/env/bin; ln -sf /usr/bin/python3 /data/env/bin/python")
+    storage.freeze(storage.hosts[0])
+    given = {
+        "train_env": "/data/env",
+        "train_user": "ansible",
+        "train_nodes": [storage.node],
+        "report_directory": str(tmp_path),
+    }
+    began = time.monotonic()
+    run = storage.play("playbooks/train.yml", "-e", json.dumps(given))
+    assert time.monotonic() - began < PATIENCE
+    storage.thaw(storage.hosts[0])
+    assert run.status == 2
+    assert "/data/env/bin/python cannot be reached on this node (/data: nfs4 of " in run.words, run.output[-6000:]

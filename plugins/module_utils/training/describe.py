@@ -22,6 +22,10 @@ SENTENCES = {
         "The training environment's interpreter {subject} does not exist on this node; run playbook site.yml, or name "
         "another environment."
     ),
+    "environment_silent": (
+        "The training environment's interpreter {subject} cannot be reached on this node ({mounts}); see to the "
+        "server of that file system, or leave this node out of train_nodes."
+    ),
     "fapolicyd_denies": (
         "fapolicyd on this node would deny the training environment's interpreter {subject}, as its rules lack those of "
         "/etc/fapolicyd/rules.d/38-allreduce.rules; run playbook site.yml, or 'systemctl restart fapolicyd' where the file is there."

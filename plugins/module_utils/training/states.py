@@ -17,10 +17,11 @@ import time
 
 from ..host.fapolicyd import denies, read_fapolicyd
 from ..host.systemd_unit import TransientService, describe_end
+from ..machine.child import bounded
 from ..machine.files import FileTree
 from ..machine.problems import problem
 from ..packages.environments import read_versions
-from ..storage.network_mounts import in_words, read_network_mounts
+from ..storage.network_mounts import SECONDS, SILENT, in_words, read_network_mounts
 from . import flight, stacks
 from . import run as training_run
 from .run import RunError
@@ -42,7 +43,10 @@ def _refusals(params, run):
         yield problem("wrong_run_id", params["run_id"])
     if os.geteuid() != 0:
         yield problem("not_root")
-    if not os.path.isfile(params["python"]):
+    unreached = _unreached(params["python"])
+    if unreached:
+        yield unreached
+    elif not os.path.isfile(params["python"]):
         yield problem("no_interpreter", params["python"])
     elif denies(read_fapolicyd(FileTree()), params["python"]):
         yield problem("fapolicyd_denies", params["python"])
@@ -94,9 +98,13 @@ def poll(params, run):
         told = stacks.stacks(logs, _uid(_path(params)), [rank["rank"] for rank in result["ranks"]])
         for rank in result["ranks"]:
             rank["stack"] = told.get(rank["rank"], [])
+        result["mount_faults"] = _mount_faults()
     if params["rendezvous"] and not result["ranks"]:
         result["rendezvous_error"] = _connect_error(*_endpoint(params["rendezvous"]))
     if params["python"]:
+        unreached = _unreached(params["python"])
+        if unreached:
+            raise RunError(unreached)
         result["versions"] = read_versions(FileTree(), os.path.dirname(os.path.dirname(params["python"])))
     return result
 
@@ -206,8 +214,19 @@ def _endpoint(rendezvous):
 
 def _mount_faults():
     """Return the faults of network file systems, in words: a rank that reads one that does not answer waits without an end."""
-    found = read_network_mounts(FileTree("/proc"))
-    return ["%s: %s" % (one["point"], in_words(one)) for one in found if one["fault"]]
+    return [_named(one) for one in read_network_mounts(FileTree("/proc")) if one["fault"]]
+
+
+def _named(mount):
+    return "%s: %s" % (mount["point"], in_words(mount))
+
+
+def _unreached(python):
+    """Return the problem that the file system with an environment does not answer, else None: this process would wait there without an end."""
+    silent = [one for one in read_network_mounts(FileTree("/proc")) if one["fault"] == SILENT]
+    if not silent or bounded(lambda say: say(os.path.isfile(python)), SECONDS)[0]:
+        return None
+    return problem("environment_silent", python, mounts="; ".join(map(_named, silent)))
 
 
 def _is_full(path):

@@ -57,14 +57,15 @@ class Board:
         """Return the message of a node's worker, as {ahead, versions}."""
         return _read(self._seen / f"{node}.json")
 
-    def tell_stacks(self, stacks: Mapping[str, Sequence[str]]) -> None:
-        """Publish where the ranks of the own node are."""
-        write_json(self._seen / f"{self._node}.stacks.json", {"at": self._clock(), "stacks": stacks}, durable=False)
+    def tell_stacks(self, stacks: Mapping[str, Sequence[str]], mounts: Sequence[str] = ()) -> None:
+        """Publish where the ranks of the own node are, and what is wrong with its network file systems."""
+        told = {"at": self._clock(), "stacks": stacks, "mounts": list(mounts)}
+        write_json(self._seen / f"{self._node}.stacks.json", told, durable=False)
 
     def stacks(self, since: float) -> dict[str, dict]:
-        """Return the stacks of each node that told them after a time."""
+        """Return {stacks, mounts} of each node that told them after a time."""
         told = {node: _read(self._seen / f"{node}.stacks.json") for node in self._nodes}
-        return {node: one["stacks"] for node, one in told.items() if one and one["at"] >= since}
+        return {node: one for node, one in told.items() if one and one["at"] >= since}
 
     def tell_silence(self, text: str) -> None:
         """Publish which ranks are behind; an empty text once ranks write again."""

@@ -10,7 +10,7 @@ rendezvous: then every worker that is left starts its node again, with the next 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -44,7 +44,7 @@ class Unit(Protocol):
 
     def poll(self, wait: float) -> Mapping: ...
 
-    def stacks(self) -> Mapping[str, list[str]]: ...
+    def stacks(self) -> tuple[Mapping[str, list[str]], Sequence[str]]: ...
 
     def stop(self) -> Mapping: ...
 
@@ -280,7 +280,7 @@ class Follower:
             while self._patience <= quiet:
                 self._patience *= 2
             asked = self._clock()
-            self._board.tell_stacks(self._unit.stacks())
+            self._board.tell_stacks(*self._unit.stacks())
             if leads:
                 self._explain_silence(states, asked, quiet)
         return True
@@ -288,9 +288,11 @@ class Follower:
     def _explain_silence(self, states: Mapping[str, Mapping], asked: float, quiet: float) -> None:
         """Show it, once all nodes have told where their ranks are, or had the time to."""
         until = asked + STACKS_PATIENCE
-        while len(stacks := self._board.stacks(asked - STACKS_PATIENCE)) < len(states) and self._clock() < until:
+        while len(told := self._board.stacks(asked - STACKS_PATIENCE)) < len(states) and self._clock() < until:
             self._sleep(0.5)
+        stacks = {node: one["stacks"] for node, one in told.items()}
         first, *more = silence.explain(silence.ranks_of(states, stacks), quiet)
+        more += silence.explain_mounts({node: one["mounts"] for node, one in told.items()})
         self._board.tell_silence(first)
         for line in (f"{self._clock() - self._began:4.0f} s  {first}", *more):
             self._show(line)

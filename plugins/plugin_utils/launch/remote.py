@@ -120,13 +120,16 @@ class RemoteUnit:
                     raise
                 time.sleep(2)
 
-    def stacks(self) -> dict[str, list[str]]:
-        """Return the frames of each rank that could be asked, by rank as text; a node that does not answer is tried at the next look."""
+    def stacks(self) -> tuple[dict[str, list[str]], Sequence[str]]:
+        """Return the frames of each rank that could be asked, by rank as text, and what is wrong with network file systems.
+
+        A node that does not answer is tried at the next look.
+        """
         try:
             seen = self._module("polled", wait=0, lease=self._args["lease"], stacks=True)
         except (Unreachable, UnitError):
-            return {}
-        return {str(rank["rank"]): rank["stack"] for rank in seen["ranks"]}
+            return {}, ()
+        return {str(rank["rank"]): rank["stack"] for rank in seen["ranks"]}, seen["mount_faults"]
 
     def stop(self) -> dict:
         remove = self._succeeded and not self._args["keep"]

@@ -72,6 +72,16 @@ def explain(ranks: Sequence[Rank], seconds: float) -> list[str]:
     return lines
 
 
+def explain_mounts(mounts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each fault of a network file system. MOUNTS: {node: faults in words}; many nodes may have the same one."""
+    nodes: dict[str, list[str]] = {}
+    for node, faults in mounts.items():
+        for fault in faults:
+            nodes.setdefault(fault, []).append(node)
+    more = {fault: f" and {len(on) - SHOWN} more" if len(on) > SHOWN else "" for fault, on in nodes.items()}
+    return [f"  {fault}, on {', '.join(on[:SHOWN])}{more[fault]}" for fault, on in nodes.items()][:SHOWN]
+
+
 def names(ranks: Sequence[Rank]) -> str:
     """Return `rank 1 on gpu-2 and rank 3 on gpu-4`, or a part of them."""
     found = " and ".join(f"rank {one.rank} on {one.node}" for one in ranks[:SHOWN])

@@ -276,12 +276,17 @@ def test_logs_are_files_of_their_directory(act, node, tmp_path, name):
     ("answer", "stacks"),
     [
         (
-            {"service": GOOD, "now": 1, "ranks": [{**RANK, "stack": [f"{ESCAPE}train.py:1 main"]}]},
-            {"0": ["train.py:1 main"]},
+            {
+                "service": GOOD,
+                "now": 1,
+                "ranks": [{**RANK, "stack": [f"{ESCAPE}train.py:1 main"]}],
+                "mount_faults": [f"{ESCAPE}/data"],
+            },
+            ({"0": ["train.py:1 main"]}, ["/data"]),
         ),
-        ({"service": GOOD, "now": 1, "ranks": [{**RANK, "stack": "x"}]}, {}),
-        ({"failed": True, "msg": "no"}, {}),
-        (AnsibleConnectionFailure("no route"), {}),
+        ({"service": GOOD, "now": 1, "ranks": [{**RANK, "stack": "x"}]}, ({}, ())),
+        ({"failed": True, "msg": "no"}, ({}, ())),
+        (AnsibleConnectionFailure("no route"), ({}, ())),
     ],
 )
 def test_a_node_that_cannot_tell_where_its_ranks_are_does_not_end_the_run(act, node, monkeypatch, answer, stacks):

@@ -12,7 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.training.describe im
 
 @pytest.mark.parametrize("code", SENTENCES)
 def test_a_sentence_names_its_subject(code):
-    sentence = describe(problem(code, "SUBJECT"))
+    sentence = describe(problem(code, "SUBJECT", mounts="/opt"))
     assert ("SUBJECT" in sentence) == (code != "not_root")
     assert sentence.endswith(".")
 

@@ -284,6 +284,32 @@ def test_a_file_system_that_hangs_is_named_unless_the_run_succeeded(params, crea
     ]
     assert training_states.stop(params, Node())["mount_faults"] == named
     assert training_states.stop(params, Node(states=["exited"]))["mount_faults"] == []
+    with open(os.path.join(created, "logs", "rank0.json"), "w") as out:
+        json.dump({"rank": 0, "world_size": 1, "started": 1.0}, out)
+    assert training_states.poll(dict(params, stacks=True), Node())["mount_faults"] == named
+
+
+@pytest.mark.parametrize(("fault", "answers", "refused"), [
+    ("silent", False, True),
+    ("silent", True, False),
+    ("ESTALE", False, False),
+    (None, False, False),
+])  # fmt: skip
+def test_an_environment_on_a_file_system_that_hangs_is_refused_and_not_waited_for(
+    params, monkeypatch, fault, answers, refused
+):
+    mount = {"point": "/opt", "type": "nfs4", "source": "nfs-1:/opt", "fault": fault}
+    monkeypatch.setattr(training_states, "read_network_mounts", lambda tree: [mount])
+    monkeypatch.setattr(training_states, "bounded", lambda work, seconds: ([True] if answers else [], None))
+    found = training_states.refusals(params, Node())
+    assert [one["code"] for one in found] == ["environment_silent"] * refused
+    if not refused:
+        training_states.poll(params, Node())
+        return
+    assert "/opt: nfs4 of nfs-1:/opt does not answer within 5 s" in describe(found[0])
+    monkeypatch.setattr(training_states, "read_versions", lambda *args: pytest.fail("it would wait"))
+    with pytest.raises(RunError, match="cannot be reached on this node"):
+        training_states.poll(params, Node())
 
 
 def test_stopping_a_run_that_never_was_changes_nothing(params):

@@ -30,6 +30,9 @@ def rank(number, line="", last_output=None):
             "last_output": last_output, "last_line": line}  # fmt: skip
 
 
+HANGS = "/data: nfs4 of nfs-1:/data does not answer within 5 s"
+
+
 class Machine:
     """A node: answers polls from a list of (seconds it takes, answer), then stays at the last one."""
 
@@ -59,7 +62,7 @@ class Machine:
 
     def stacks(self):
         self.calls.append("stacks")
-        return {str(one["rank"]): [f"/x/train.py:{40 + one['rank']} step"] for one in self.last["ranks"]}
+        return {str(one["rank"]): [f"/x/train.py:{40 + one['rank']} step"] for one in self.last["ranks"]}, [HANGS]
 
     def stop(self):
         self.calls.append("stop")
@@ -355,9 +358,14 @@ def test_a_run_in_which_no_rank_writes_names_them_at_doubling_intervals(build, l
     peer.post("running", patience=1e6, written={"2": 1000.0})
     follower, unit, board = build("gpu-1", [TWO] * 110 + [DONE], stall_timeout=60)
     tell = peer.tell_stacks
-    unit.stacks = lambda: (unit.calls.append("stacks"), other == "tells" and tell({"2": ["/x/train.py:7 load"]}))[1] or {
-        "0": ["/x/train.py:40 step"], "1": ["/x/train.py:40 step"],
-    }  # fmt: skip
+
+    def stacks():
+        unit.calls.append("stacks")
+        if other == "tells":
+            tell({"2": ["/x/train.py:7 load"]}, [HANGS])
+        return {"0": ["/x/train.py:40 step"], "1": ["/x/train.py:40 step"]}, [HANGS]
+
+    unit.stacks = stacks
     follower.run()
     heads = [line for line in lines if "no rank has written" in line]
     assert [int(line.split(" for ")[1].split(" s")[0]) // 10 for line in heads] == [6, 12, 24]
@@ -366,6 +374,7 @@ def test_a_run_in_which_no_rank_writes_names_them_at_doubling_intervals(build, l
     assert "  in x/train.py:40 step: rank 0 on gpu-1 and rank 1 on gpu-1" in lines
     assert sum("rank 0: epoch 1" in line for line in lines) <= 6  # not repeated for ever
     assert unit.calls.count("stacks") == 3
+    assert lines.count(f"  {HANGS}, on {'gpu-1, gpu-2' if other == 'tells' else 'gpu-1'}") == 3
 
 
 def test_a_run_that_goes_on_is_silent_no_longer(build, lines):
@@ -398,7 +407,8 @@ def test_a_node_that_only_follows_tells_where_its_ranks_are(build, lines):
     first.post("running", patience=1e6, written={"0": 1000.0})
     follower, unit, board = build("gpu-2", [TWO] * 30 + [DONE], stall_timeout=60)
     follower.run()
-    assert board.stacks(0.0) == {"gpu-2": {"0": ["/x/train.py:40 step"], "1": ["/x/train.py:41 step"]}}
+    found = board.stacks(0.0)["gpu-2"]
+    assert (found["stacks"], found["mounts"]) == ({"0": ["/x/train.py:40 step"], "1": ["/x/train.py:41 step"]}, [HANGS])
     assert not any("no rank has written" in line for line in lines)
 
 

@@ -61,6 +61,17 @@ def test_lines_without_a_stack(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize(("mounts", "lines"), [
+    ({}, []),
+    ({"gpu-1": [], "gpu-2": ["/data: silent"]}, ["  /data: silent, on gpu-2"]),
+    ({f"gpu-{number}": ["/data: silent"] for number in range(5)}, ["  /data: silent, on gpu-0, gpu-1, gpu-2 and 2 more"]),
+    ({"gpu-1": ["a", "b"], "gpu-2": ["b"]}, ["  a, on gpu-1", "  b, on gpu-1, gpu-2"]),
+    ({"gpu-1": list("abcd")}, ["  a, on gpu-1", "  b, on gpu-1", "  c, on gpu-1"]),
+])  # fmt: skip
+def test_file_systems_that_hang_are_told_once_for_all_nodes(mounts, lines):
+    assert silence.explain_mounts(mounts) == lines
+
+
 STACKS = st.lists(st.sampled_from([*WAIT, *LOAD, "<frozen importlib>:1 x", ""]), max_size=4).map(tuple)
 
 
