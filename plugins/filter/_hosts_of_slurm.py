@@ -10,7 +10,8 @@ name: _hosts_of_slurm
 short_description: List the hosts that have something to do with Slurm
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Returns the hosts of C(gpu_nodes) and C(controllers) for which the inventory sets C(slurm_state), to give the pattern of a play.
+  - Returns the hosts of C(gpu_nodes), C(controllers) and C(login_nodes) for which the inventory sets C(slurm_state), to give the pattern
+    of a play.
 positional: hostvars
 options:
   _input:

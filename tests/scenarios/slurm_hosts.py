@@ -26,14 +26,14 @@ FAULT, REASON, IDLE = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset",
 
 
 class Queue:
-    """A controller and two nodes; the nodes have four simulated GPUs each, with device files."""
+    """A controller and two nodes, perhaps a host that users log in to; the nodes have four simulated GPUs each, with device files."""
 
-    def __init__(self, distribution, name="queue"):
+    def __init__(self, distribution, name="queue", login=False):
         wheels = "demo" if distribution == "debian12" else "uv"
         options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", wheels)
-        self.cluster = Cluster(f"{name}{distribution[-2:]}", 3, *options)
+        self.cluster = Cluster(f"{name}{distribution[-2:]}", 3 + login, *options)
         self.hosts = self.cluster.hosts
-        self.controller, self.nodes = self.hosts[0], self.hosts[1:]
+        self.controller, self.nodes, self.login = self.hosts[0], self.hosts[1:3], self.hosts[3:]
         for node in self.nodes:
             self.on(node, f"{DRIVER}; {DEVICES}")
         place = self.cluster.inventory.with_name(f"{self.cluster.name}-by-one")
@@ -41,9 +41,8 @@ class Queue:
 
     def _with_controller(self, content):
         hosts = content["gpu_nodes"]["hosts"]
-        content["controllers"] = {
-            "hosts": {self.controller: hosts.pop(self.controller)}, "vars": content["gpu_nodes"]["vars"],
-        }  # fmt: skip
+        for group, names in (("controllers", [self.controller]), ("login_nodes", self.login)):
+            content[group] = {"hosts": {name: hosts.pop(name) for name in names}, "vars": content["gpu_nodes"]["vars"]}
 
     def on(self, host, command, check=True):
         return self.cluster.on(host, command, check)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role's own Slurm on Debian 12 and 13: a controller with database and two nodes, from bare hosts to jobs, faults and removal.
+"""The role's own Slurm on Debian 12 and 13: a controller with database, two nodes and a login node, from bare hosts to jobs, faults, removal.
 
 On Debian 12 playbook train runs there through it, on processors: the lab has PyTorch for its Python only.
 
@@ -66,7 +66,7 @@ class Trained(Launched):
 
 @pytest.fixture(scope="module", params=["debian13", "debian12"])
 def queue(request):
-    made = Queue(request.param)
+    made = Queue(request.param, login=True)
     yield made
     if not KEEP:
         made.cluster.down()
@@ -127,6 +127,18 @@ def test_30_jobs_run_on_both_nodes_with_their_gpus_and_are_accounted(queue):
     found = [line for line in queue.run(accounted).splitlines() if "gres/gpu=2" in line]
     assert len(found) == 3 and all(line.startswith("COMPLETED|") and int(line.split("|")[1]) >= 2 for line in found)
     assert "gres|gpu|" in queue.run("sacctmgr --noheader --parsable2 show tres")
+
+
+def test_32_users_start_jobs_on_a_login_node(queue):
+    """Where slurmctld or srun cannot resolve the name of the other, the job waits or never ends."""
+    [login] = queue.login
+    said = queue.on(login, "timeout 60 srun --nodes=2 --gres=gpu:1 --mem=1G hostname")
+    assert sorted(said.split()) == sorted(queue.nodes)
+    queue.on(login, "timeout 60 sbatch --wait --gres=gpu:2 --output=/dev/null --wrap=true")
+    assert "gpu:4" in queue.on(login, "timeout 60 sinfo --noheader --format=%G")
+    assert "COMPLETED" in queue.on(login, "timeout 60 sacct --noheader --allocations --format=State")
+    there = "dpkg-query -W -f '${Package} ${db:Status-Status}\n' slurmd slurmctld slurmdbd mariadb-server 2>/dev/null | grep -w installed"
+    assert queue.on(login, there, check=False) == ""
 
 
 SHOWN = "scontrol show topology"

@@ -92,10 +92,10 @@ def _numbers(ranges):
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 
 
-def cluster_hosts(**variables):
-    """The variables of a controller and two equal nodes."""
+def cluster_hosts(login=False, **variables):
+    """The variables of a controller and two equal nodes, perhaps of a host that users log in to."""
     found = {}
-    for place, name in enumerate(("ctl", "gpu-1", "gpu-2"), 1):
+    for place, name in enumerate(("ctl", "gpu-1", "gpu-2", *(["login"] if login else [])), 1):
         facts = copy.deepcopy(measured("a40-pcie"))
         facts["gpu_slurm"].update(name=name, confines=True)
         facts.update(distribution="Debian", distribution_version="13.1", os_family="Debian")
@@ -108,4 +108,5 @@ def cluster_hosts(**variables):
 
 def cluster_node(known, name="ctl"):
     """One of them, as the subject sees it."""
-    return Node(name, known[name], known[name]["ansible_facts"], known, GROUPS)
+    groups = {**GROUPS, "login_nodes": ["login"] if "login" in known else []}
+    return Node(name, known[name], known[name]["ansible_facts"], known, groups)

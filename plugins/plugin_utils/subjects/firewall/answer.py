@@ -68,7 +68,7 @@ SUBJECT = Subject(
     misfits=misfits,
     compare=comparisons,
     # Who watches reaches the exporters of the nodes, and who schedules their slurmd.
-    members=("gpu_nodes", "controllers"),
+    members=("gpu_nodes", "controllers", "login_nodes"),
     reads=("monitoring_state", "slurm_state"),
     reads_of_others=READS_OF_OTHERS,
     sentences=SENTENCES,

@@ -18,6 +18,7 @@ from ..monitoring.programs import PORTS
 from ..monitoring.request import CONTROLLERS
 from ..options import as_list
 from ..slurm.programs import NODE_PORT, SRUN_PORTS
+from ..slurm.request import LOGIN_NODES
 from .ports import UNPRIVILEGED, Ranges, parse_range, union
 
 # The defaults of the role's variables (a test compares).
@@ -103,13 +104,16 @@ def with_services(
 ) -> Request:
     """Return the request with the controllers, where roles monitoring and slurm have them reach a node, and with the ports of both.
 
+    Users of Slurm start jobs on login nodes, too.
+
     By what the inventory says alone: these hosts are measured after the nodes, if at all.
     """
     variables = known[name]
     watched, scheduled = (str(variables.get(f"{one}_state")) == "present" for one in ("monitoring", "slurm"))
     if not (watched or scheduled):
         return wanted
-    others = [one for one in groups.get(CONTROLLERS, ()) if one not in groups.get(GROUP, ())]
+    askers = [*groups.get(CONTROLLERS, ()), *(groups.get(LOGIN_NODES, ()) if scheduled else ())]
+    others = [one for one in askers if one not in groups.get(GROUP, ())]
     addresses = {one: _inventory_address(one, known[one]) for one in others if one in known}
     ports = [(PORTS["node"],) * 2, (PORTS["dcgm"],) * 2] if watched else []
     ports += [(NODE_PORT,) * 2, SRUN_PORTS] if scheduled else []

@@ -29,11 +29,12 @@ from .compare import (
 from .decide import decide_files, model_of
 from .installed import is_installed
 from .programs import ON_CONTROLLER, ON_NODE
-from .request import CONTROLLERS, DEFAULTS, EXTERNAL, NODES, PRESENT, given, problems, request, state_of
+from .request import CONTROLLERS, DEFAULTS, EXTERNAL, LOGIN_NODES, NODES, PRESENT, given, problems, request, state_of
 from .request import misfits as request_misfits
 from .sentences import SENTENCES
 
 SWITCH = "slurm_state"
+MEMBERS = (NODES, CONTROLLERS, LOGIN_NODES)
 # Whether verification runs a job on each node, and whose.
 WANTS_JOB, USER = "verify_slurm_job", "cluster_ssh_user"
 # What is read of the nodes: what each asks for itself, where it is, and what was measured of it.
@@ -49,8 +50,8 @@ READS_OF_OTHERS = (
 
 
 def hosts_of(groups: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the nodes, then the hosts that control them."""
-    return list(dict.fromkeys([*(groups.get(NODES) or ()), *(groups.get(CONTROLLERS) or ())]))
+    """Return the nodes, then the hosts that control them, then those that users log in to."""
+    return list(dict.fromkeys(name for group in MEMBERS for name in groups.get(group) or ()))
 
 
 def concerned(known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]) -> list[str]:
@@ -109,7 +110,7 @@ SUBJECT = Subject(
     problems=problems,
     misfits=misfits,
     compare=comparisons,
-    members=(NODES, CONTROLLERS),
+    members=MEMBERS,
     units=tuple(dict.fromkeys((*ON_CONTROLLER, *ON_NODE))),
     reads=(WANTS_JOB,),
     reads_of_others=READS_OF_OTHERS,

@@ -40,7 +40,8 @@ AT_START = (
 @dataclass(frozen=True)
 class Cluster:
     """controller: its host name; address: where the nodes reach it; nodes: with their autodetect; firewalled: whether any host has rules;
-    checked: whether any node's health is watched; switches: node -> its switch, empty without declarations.
+    checked: whether any node's health is watched; switches: node -> its switch, empty without declarations; logins: address of each host
+    that users log in to.
     """
 
     controller: str
@@ -52,6 +53,7 @@ class Cluster:
     firewalled: bool = False
     checked: bool = False
     switches: Mapping[str, str] = field(default_factory=dict)
+    logins: Mapping[str, str] = field(default_factory=dict)
 
 
 def contents(cluster: Cluster) -> dict[str, str]:

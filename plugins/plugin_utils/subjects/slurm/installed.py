@@ -22,7 +22,7 @@ from . import cluster as configuration
 from .cluster import DIRECTORY, Cluster
 from .decide import in_use, models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
-from .request import CONTROLLERS, PRESENT, is_node_name, misfits, problems, request, state_of
+from .request import CONTROLLERS, LOGIN_NODES, PRESENT, is_node_name, misfits, problems, request, state_of
 
 NAMES = {"path": "/etc/hosts", "block_name": "allreduce.gpu slurm", "in_place": True}
 BINARIES = "slurm-wlm-basic-plugins"  # the package that makes the user slurm
@@ -35,20 +35,25 @@ def shared(node: Node) -> dict[str, Any]:
     of what slurmd takes over as it starts, and ``checked``: whether health programs are named. It is the same for all, so that one host
     can ask for it.
     """
+    made = _whole(node)
+    if isinstance(made, list):
+        return {"problems": made}
+    digest = configuration.at_start(made, "slurmd")
+    return {"problems": [], "address": made.address, "digest": digest, "checked": made.checked}
+
+
+def _whole(node: Node) -> Cluster | list[Problem]:
+    """Return the cluster of which a host is one."""
     host = next(iter(node.groups.get(CONTROLLERS) or ()), "")
     known = node.known.get(host) or {}
     facts = known.get("ansible_facts") or {}
     row = distribution_of(host, system_of(facts))
     if state_of(known) != PRESENT or not facts.get("gpu_slurm"):
-        return {"problems": [Problem("slurm_not_ready", host)]}
+        return [Problem("slurm_not_ready", host)]
     if isinstance(row, Problem):
-        return {"problems": [row]}
+        return [row]
     about = Node(host, known, facts, node.known, node.groups)
-    made = cluster_of(about, row, parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm"))
-    if isinstance(made, list):
-        return {"problems": made}
-    digest = configuration.at_start(made, "slurmd")
-    return {"problems": [], "address": made.address, "digest": digest, "checked": made.checked}
+    return cluster_of(about, row, parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm"))
 
 
 def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,6 +72,8 @@ def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
         return {"problems": [Problem("slurm_foreign", node.name, {"directory": DIRECTORY})]}
     if node.name in (node.groups.get(CONTROLLERS) or ()):
         return controller(node, row, measured)
+    if node.name in (node.groups.get(LOGIN_NODES) or ()):
+        return login_node(node, row, measured)
     return compute_node(node, row, measured, cluster)
 
 
@@ -122,6 +129,30 @@ def compute_node(node: Node, row: Distribution, measured: SlurmNode, cluster: Ma
     }
 
 
+def login_node(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, Any]:
+    """Return the work on a host that users log in to: Slurm's commands, with the files of the controller.
+
+    Commands of 22.05 get no included files from it, and none runs a daemon that would.
+    """
+    made = _whole(node)
+    if isinstance(made, list):
+        return {"problems": made}
+    if old := _old_release(node.name, row, made.controller, made.distribution):
+        return {"problems": [old]}
+    texts = configuration.contents(made)
+    return {
+        "problems": [],
+        "first": [
+            _record(node, row.login, measured),
+            *({"path": f"{DIRECTORY}/{name}", "content": text} for name, text in texts.items()),
+            *({"path": f"{DIRECTORY}/{name}", "state": "absent"} for name in configuration.unwanted(made)),
+        ],
+        "packages": list(row.login),
+        "files": [],
+        "services": [_service("munge")],
+    }
+
+
 def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | list[Problem]:
     """Return the whole cluster as its controller sees it, or what is wrong with it. node: the controller."""
     known = node.known
@@ -142,12 +173,25 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
     nodes = {name: (models[name], requests[name].autodetect) for name in models}
     checked = any(health.is_asked(known[name]) for name in models)
     places = {models[name].name: requests[name].switch for name in models if requests[name].switch}
-    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled, checked, places)
+    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled, checked, places, _logins(node))
+
+
+def _logins(node: Node) -> dict[str, str]:
+    """Return {name: address} of the hosts that users log in to, as far as they are known."""
+    found = {name: node.known.get(name) or {} for name in node.groups.get(LOGIN_NODES) or ()}
+    names = {
+        name: ((one.get("ansible_facts") or {}).get("gpu_slurm") or {}).get("name") or name.partition(".")[0]
+        for name, one in found.items()
+        if state_of(one) == PRESENT
+    }
+    addresses = {host: cluster_address(found[name]) for name, host in names.items()}
+    return {host: str(address) for host, address in addresses.items() if address and is_node_name(host)}
 
 
 def _names(cluster: Cluster) -> str:
     """Return lines of /etc/hosts: with the name of a host that asks for a job and cannot be resolved, slurmctld 24.11 stops for ten seconds."""
     nodes = [(model.address, model.name) for model, _autodetect in cluster.nodes.values()]
+    nodes += [(address, name) for name, address in cluster.logins.items()]
     return "".join(f"{address} {name}\n" for address, name in [(cluster.address, cluster.controller), *nodes])
 
 
@@ -157,12 +201,18 @@ def _refused(name: str, variables: Mapping[str, Any], host: str, row: Distributi
     own = distribution_of(name, system_of(facts))
     if isinstance(own, Problem):
         return [own]
-    found: list[Problem] = []
-    if own.slurm not in row.joins:
-        found.append(Problem("slurm_old_release", name, {"node": own.slurm, "controller": row.slurm, "host": host}))
+    old = _old_release(name, own, host, row)
+    found = [old] if old else []
     if cgroups and not parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm").confines:
         found.append(Problem("slurm_no_cgroups", name))
     return found
+
+
+def _old_release(name: str, own: Distribution, host: str, row: Distribution) -> Problem | None:
+    """Return the problem that slurmctld of HOST, whose distribution is ROW, does not take a host's release."""
+    if own.slurm in row.joins:
+        return None
+    return Problem("slurm_old_release", name, {"node": own.slurm, "controller": row.slurm, "host": host})
 
 
 def _user(node: Node) -> str:

@@ -26,7 +26,9 @@ ON_CONTROLLER, ON_NODE = ("munge", "mariadb", "slurmdbd", "slurmctld"), ("munge"
 
 @dataclass(frozen=True)
 class Distribution:
-    """A row of the table. slurm: its release; joins: releases of slurmd that its slurmctld takes; controller, node: packages."""
+    """A row of the table. slurm: its release; joins: releases of slurmd that its slurmctld takes; controller, node,
+    login: packages.
+    """
 
     id: str
     version: str
@@ -35,6 +37,7 @@ class Distribution:
     joins: tuple[str, ...] = ()
     controller: tuple[str, ...] = ()
     node: tuple[str, ...] = ()
+    login: tuple[str, ...] = ()
     pids: dict[str, str] = field(default_factory=dict)
 
 

@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "slurm_health": True,
     "slurm_delete_accounting": False,
 }
-NODES, CONTROLLERS = "gpu_nodes", "controllers"
+NODES, CONTROLLERS, LOGIN_NODES = "gpu_nodes", "controllers", "login_nodes"
 EXTERNAL, PRESENT = "external", "present"
 # A word of slurm.conf: nothing that ends one, and none of the signs of a request for features or GPUs (sbatch(1), --constraint, --gres).
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.+/-]{0,63}")
@@ -196,3 +196,7 @@ def misfits(groups: Mapping[str, Iterable[str]], variables: Mapping[str, Any]) -
     for one in controllers:
         if one in (groups.get(NODES) or ()):
             yield Problem("slurm_controller_is_node", one)
+    for one in groups.get(LOGIN_NODES) or ():
+        for group in (NODES, CONTROLLERS):
+            if one in (groups.get(group) or ()):
+                yield Problem("slurm_no_login_node", one, {"group": group})

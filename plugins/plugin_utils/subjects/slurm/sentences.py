@@ -62,6 +62,10 @@ SENTENCES = {
         "{subject} is in groups controllers and gpu_nodes, which slurm_state: present does not support",
         "take another host as controller, or set slurm_state: external",
     ),
+    "slurm_no_login_node": Sentence(
+        "{subject} is in groups login_nodes and {group}, where Slurm's commands are anyway",
+        "take it out of login_nodes",
+    ),
     "slurm_foreign": Sentence(
         "{subject} has a {directory}/slurm.conf that this role did not write",
         "set slurm_state: external to describe the nodes to that cluster, or remove the file",

@@ -6,7 +6,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.filter._hosts_of_slurm import FilterModule
 
 hosts_of_slurm = FilterModule().filters()["_hosts_of_slurm"]
-GROUPS = {"all": ["a", "b", "c", "x"], "gpu_nodes": ["a", "b"], "controllers": ["c", "b"]}
+GROUPS = {"all": ["a", "b", "c", "d", "x"], "gpu_nodes": ["a", "b"], "controllers": ["c", "b"], "login_nodes": ["d"]}
 NOBODY = ["all:!all"]
 
 
@@ -14,7 +14,7 @@ NOBODY = ["all:!all"]
     ("hostvars", "hosts"),
     [
         ({}, NOBODY),
-        (dict.fromkeys("abcx", {"slurm_state": "external"}), ["a", "b", "c"]),
+        (dict.fromkeys("abcdx", {"slurm_state": "external"}), ["a", "b", "c", "d"]),
         ({"c": {"slurm_state": "absent"}}, ["c"]),  # what it has, nobody has measured
         ({"x": {"slurm_state": "external"}}, NOBODY),
     ],

@@ -168,6 +168,10 @@ def test_services_bring_their_ports_and_who_asks_them(services, ports):
         # A controller that is a node as well is known, or not, as a node.
         assert found.unknown == ("gpu-2", "ctl-2")
         assert found.peers == ("10.0.0.1", "10.9.0.1", "10.9.0.3", "fd00::1")
+    with_login = with_services(
+        wanted, "gpu-1", {**known, "login": {"ansible_host": "10.9.0.9"}}, {**groups, "login_nodes": ["login"]}
+    )
+    assert ("10.9.0.9" in with_login.peers) is (services.get("slurm_state") == "present")
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,44 @@ def test_a_node_gets_no_file_of_slurm_s():
     assert "LimitMEMLOCK=infinity" in unit and "ConditionPathExists=\n" in unit
 
 
+def test_a_login_node_has_the_commands_and_the_controller_s_files_and_its_name_is_known():
+    known = hosts(login=True)
+    found, ours = answer(known, "login"), answer(known)
+    assert (found["problems"], found["packages"]) == ([], ["munge", "slurm-wlm-basic-plugins", "slurm-client"])
+    assert [one["name"] for one in found["services"]] == ["munge"]
+    told = {path: text for path, text in files(found, "first").items() if path != installed.INSTALLED}
+    assert told == {path: files(ours)[path] for path in told}
+    assert {"/etc/slurm/slurm.conf", "/etc/slurm/allreduce_nodes.conf"} <= set(told)
+    assert not any(path.endswith("slurmdbd.conf") for path in told)  # whose database it is
+    (names,) = [one for one in ours["files"] if one["path"] == "/etc/hosts"]
+    assert names["block"].endswith("10.0.0.4 login\n")
+    gone = {one["path"] for one in installed.removed(node(known, "login"))["files"]}
+    assert set(told) <= gone
+
+
+@pytest.mark.parametrize(("login", "words"), [
+    ({"slurm_state": "absent"}, ""),
+    ({"gpu_cluster_address": "", "ansible_host": "login.example.org"}, ""),
+    ({}, "10.0.0.4 login\n"),
+])  # fmt: skip
+def test_a_login_node_that_is_none_or_has_no_address_is_in_no_file_of_names(login, words):
+    known = hosts(login=True)
+    known["login"].update(login)
+    (names,) = [one for one in answer(known)["files"] if one["path"] == "/etc/hosts"]
+    assert names["block"] == "10.0.0.1 ctl\n10.0.0.2 gpu-1\n10.0.0.3 gpu-2\n" + words
+
+
+def test_a_login_node_is_refused_with_the_cluster_or_for_its_release():
+    known = hosts(login=True)
+    known["login"]["ansible_facts"]["distribution_version"] = "12.9"
+    assert sentences(answer(known, "login"))[0].startswith(
+        "login has Slurm 22.05, which slurmctld 24.11 of ctl does not take"
+    )
+    assert answer(known)["problems"] == []
+    known["gpu-1"]["gpu_cluster_address"] = ""
+    assert answer(known, "login")["problems"] == answer(known)["problems"] != []
+
+
 @pytest.mark.parametrize(("version", "word"), [("12.9", "cgroup/v1"), ("13.1", "disabled")])
 def test_without_cgroups_each_release_has_a_word_for_it(version, word):
     known = hosts(slurm_cgroups=False)
@@ -189,6 +227,14 @@ def test_a_node_waits_for_no_controller_that_was_left_out():
         ({"gpu_nodes": ["gpu-1"]}, "slurm_state is present, but the inventory has no hosts in the group controllers"),
         ({"gpu_nodes": ["gpu-1"], "controllers": ["a", "b"]}, "is for one controller, and group controllers has a, b"),
         ({"gpu_nodes": ["gpu-1"], "controllers": ["gpu-1"]}, "gpu-1 is in groups controllers and gpu_nodes"),
+        (
+            {"gpu_nodes": ["gpu-1"], "controllers": ["c"], "login_nodes": ["gpu-1"]},
+            "gpu-1 is in groups login_nodes and gpu_nodes, where",
+        ),
+        (
+            {"gpu_nodes": ["gpu-1"], "controllers": ["c"], "login_nodes": ["c"]},
+            "c is in groups login_nodes and controllers, where",
+        ),
     ],
 )
 def test_what_the_inventory_lacks(groups, words):
@@ -824,14 +870,16 @@ def test_services_are_told_whole(state, whole):
 
 ROW = """\
 rows:
-  - {id: debian, version: "12", slurm: "22.05", source: é, joins: ["22.05"], controller: [a], node: [b], pids: {slurmd: /run}}
+  - {id: debian, version: "12", slurm: "22.05", source: é, joins: ["22.05"], controller: [a], node: [b], login: [c], pids: {slurmd: /run}}
 """
 
 
 def test_rows_of_packages_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "TABLE", tmp_path / "packages.yml")
     programs.TABLE.write_text(ROW, "utf-8")
-    expected = programs.Distribution("debian", "12", "22.05", "é", ("22.05",), ("a",), ("b",), {"slurmd": "/run"})
+    expected = programs.Distribution(
+        "debian", "12", "22.05", "é", ("22.05",), ("a",), ("b",), ("c",), {"slurmd": "/run"}
+    )
     assert programs.load.__wrapped__() == (expected,)
     programs.TABLE.write_text(ROW + ROW.partition("\n")[2].replace("source: é, ", ""), "utf-8")
     with pytest.raises(DocumentError, match=r"^packages\[1\]\.source"):
