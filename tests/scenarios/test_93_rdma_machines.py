@@ -19,6 +19,9 @@ pytestmark = pytest.mark.lab
 ADAPTER = "rxe0"
 PLAYBOOK = "tests/scenarios/rdma.yml"
 PRESENT = {"rdma_state": "present", "rdma_names": "kernel"}
+PYTORCH = {
+    "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu", "horovod": "none"}, "nvidia_driver_without_gpu": False,
+}  # fmt: skip
 # As the driver of an adapter does when it loads; a link of soft RoCE is gone after a boot.
 PLUG = f"""
 modprobe rdma_rxe
@@ -51,7 +54,7 @@ class Pair(Machines):
 
 @pytest.fixture(scope="module")
 def pair():
-    made = Pair("verbs", 2)
+    made = Pair("verbs", 2, "--memory", "3072")
     made.plug()
     yield made
     if not KEEP:
@@ -144,6 +147,22 @@ def test_60_a_fabric_that_the_device_does_not_know_is_refused_with_a_sentence(pa
     run = pair.play(PLAYBOOK, "-e", json.dumps({**PRESENT, "rdma_roce": {"dscp": 26, "priority": 3, "pfc": [3]}}))
     assert run.status == 2
     assert "has no data centre bridging that iproute2's dcb can set" in run.words.replace("''", "'"), run.output[-6000:]
+
+
+def test_65_pytorch_trains_over_the_same_link(pair, tmp_path):
+    roles = "base,python_env,frameworks,cluster_ssh"
+    run = pair.play("playbooks/site.yml", "--tags", roles, "-e", json.dumps({**PRESENT, **PYTORCH}))
+    assert run.status == 0, run.output[-6000:]
+    given = {
+        **PYTORCH, "train_args": "--epochs 1 --samples 256 --batch-size 32 --width 4", "train_start_timeout": 900,
+        "report_directory": str(tmp_path),
+    }  # fmt: skip
+    run = pair.play("playbooks/train.yml", "-e", json.dumps(given))
+    assert run.status == 0, run.output[-6000:]
+    [place] = (tmp_path / "training").iterdir()
+    result = json.loads((place / "result.json").read_text(encoding="utf-8"))
+    assert (result["status"], result["world_size"], result["nodes"]) == ("succeeded", 2, pair.hosts)
+    assert "2 ranks on cpu with gloo" in (place / "logs" / pair.hosts[0] / "rank0.out").read_text(encoding="utf-8")
 
 
 def test_70_after_a_boot_and_a_removal(pair):
