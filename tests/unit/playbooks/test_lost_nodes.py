@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What verify and train say of nodes that cannot be reached, with an ssh that finds no way to any."""
+"""What playbooks say of nodes that cannot be reached, with an ssh that finds no way to any."""
 
 from __future__ import annotations
 
@@ -23,35 +23,59 @@ def run(directory, playbook, *options, **hosts):
     return play(directory, playbook, "-e", json.dumps(reports), *options)
 
 
-def trained(directory, *options, **hosts):
-    return run(directory, "train", "-e", f"train_script={CHECKOUT}/examples/train_ddp.py", *options, **hosts)
+# What each playbook is given; verify goes on with the nodes that answer.
+OPTIONS = {
+    "plan": ["-e", "plan_measure=true"],
+    "site": [],
+    "train": ["-e", f"train_script={CHECKOUT}/examples/train_ddp.py"],
+    "benchmark": [],
+    "stage": ["-e", "stage_name=small", "-e", "stage_source=/nowhere"],
+    "verify": [],
+}
+NEEDS_ALL = sorted({*OPTIONS} - {"verify"})
+# Those that may be told which nodes take part, and the variable for it.
+SELECTS = {"train": "train_nodes", "benchmark": "benchmark_nodes"}
 
 
-def test_train_names_the_nodes_that_cannot_be_reached_before_anything_starts(tmp_path):
-    train = trained(tmp_path, gpu_1=LOST, gpu_2=HERE)
-    assert train.status == 2, train.output
-    assert "error: 1 of 2 nodes cannot be reached, so nothing was touched: gpu_1." in train.lines
-    assert "  fix: Check power, address, SSH user and key." in train.lines
-    assert "--limit '!gpu_1'" in train.words
-    assert not list((tmp_path / "reports" / "training").glob("*"))
+def started(directory, playbook, *options, **hosts):
+    return run(directory, playbook, *OPTIONS[playbook], *options, **hosts)
 
 
-def test_a_node_that_trains_is_named_where_the_first_does_not(tmp_path):
-    train = trained(tmp_path, "-e", json.dumps({"train_nodes": ["gpu_2"]}), gpu_1=HERE, gpu_2=LOST)
-    assert train.status == 2, train.output
-    assert "error: 1 of 1 nodes cannot be reached, so nothing was touched: gpu_2." in train.lines
+@pytest.mark.parametrize("playbook", NEEDS_ALL)
+def test_the_nodes_that_cannot_be_reached_are_named_before_anything_starts(tmp_path, playbook):
+    done = started(tmp_path, playbook, gpu_1=LOST, gpu_2=HERE)
+    assert done.status == 2, done.output
+    assert "error: 1 of 2 nodes cannot be reached, so nothing was touched: gpu_1." in done.lines
+    assert "  fix: Check power, address, SSH user and key." in done.lines
+    assert "--limit '!gpu_1'" in done.words
+    assert not list((tmp_path / "reports").glob("*/*"))
 
 
-def test_a_node_that_does_not_train_need_not_be_reached(tmp_path):
-    train = trained(tmp_path, "--check", "-e", json.dumps({"train_nodes": ["gpu_2"]}), gpu_1=LOST, gpu_2=HERE)
-    assert train.status == 0, train.output
-    assert "cannot be reached" not in train.words
+@pytest.mark.parametrize("playbook", SELECTS)
+def test_a_node_that_is_selected_is_named_where_the_first_is_not(tmp_path, playbook):
+    selected = ["-e", json.dumps({SELECTS[playbook]: ["gpu_2"]})]
+    done = started(tmp_path, playbook, *selected, gpu_1=HERE, gpu_2=LOST)
+    assert done.status == 2, done.output
+    assert "error: 1 of 1 nodes cannot be reached, so nothing was touched: gpu_2." in done.lines
 
 
-@pytest.mark.parametrize("playbook", ["verify", "train"])
+@pytest.mark.parametrize("playbook", SELECTS)
+def test_a_node_that_is_not_selected_need_not_be_reached(tmp_path, playbook):
+    selected = ["--check", "-e", json.dumps({SELECTS[playbook]: ["gpu_2"]})]
+    done = started(tmp_path, playbook, *selected, gpu_1=LOST, gpu_2=HERE)
+    assert done.status == 0, done.output
+    assert "cannot be reached" not in done.words
+
+
+def test_a_benchmark_without_root_names_them_too(tmp_path):
+    done = started(tmp_path, "benchmark", "-e", "benchmark_supervised=false", gpu_1=LOST, gpu_2=HERE)
+    assert done.status == 2, done.output
+    assert "error: 1 of 2 nodes cannot be reached, so nothing was touched: gpu_1." in done.lines
+
+
+@pytest.mark.parametrize("playbook", OPTIONS)
 def test_where_no_node_can_be_reached_all_are_named_at_once(tmp_path, playbook):
-    lost = {"gpu_1": LOST, "gpu_2": {"ansible_host": "192.0.2.2"}}
-    done = trained(tmp_path, **lost) if playbook == "train" else run(tmp_path, playbook, **lost)
+    done = started(tmp_path, playbook, gpu_1=LOST, gpu_2={"ansible_host": "192.0.2.2"})
     assert done.status == 2, done.output
     assert "error: 2 of 2 nodes cannot be reached, so nothing was touched: gpu_1, gpu_2." in done.lines
     assert "  fix: Check power, address, SSH user and key." in done.lines
