@@ -16,6 +16,7 @@ description:
     installation, a DKMS build or a Python environment. The line has the elapsed time.
   - Ansible's own output and questions stay above these rows. The rows are released when no long task is left.
   - Where the output is a file or a pipe, or E(TERM) is V(dumb), it prints such lines whenever O(silence) seconds pass without other output.
+  - The playbooks of the collection print such lines, on a terminal as well, without it.
   - It only listens. If it cannot write it stops, and the run continues.
 requirements:
   - It is named in C(callbacks_enabled) of C(ansible.cfg), or in C(ANSIBLE_CALLBACKS_ENABLED).
@@ -50,7 +51,7 @@ options:
       - section: callback_allreduce_progress
         key: hosts
   silence:
-    description: Seconds without output after which lines are printed where the output is not a terminal.
+    description: Seconds without output after which lines are printed where the output is not a terminal, and where it is not enabled.
     type: float
     default: 60
     env:
@@ -83,6 +84,7 @@ from ansible import constants as C  # noqa: N812 (its usual name)
 from ansible.playbook.role_include import IncludeRole
 from ansible.plugins.callback import CallbackBase
 
+from ..plugin_utils.node.beat import Beat
 from ..plugin_utils.progress.painter import Painter, Reporter, can_show, has_descriptor
 
 
@@ -97,14 +99,24 @@ class CallbackModule(CallbackBase):
     def set_options(self, *args, **kwargs):
         super().set_options(*args, **kwargs)
         self._names = {}
-        self.disabled = not has_descriptor(sys.stdout) or "json" in C.DEFAULT_STDOUT_CALLBACK
+        self.disabled = self.is_off()
         if self.disabled:
             return
+        Beat.is_needed = False
         options = {name: self.get_option(name) for name in ("interval", "hosts")}
-        if can_show(sys.stdout, os.environ.get("TERM", "")):
+        if self.keeps_rows():
             self._painter = Painter(sys.stdout, self.get_option("threshold"), **options)
         else:
             self._painter = Reporter(sys.stdout, self.get_option("silence"), **options)
+            self._painter.listen(self._display)
+
+    def is_off(self):
+        """Return True where nothing is to be shown."""
+        return not has_descriptor(sys.stdout) or "json" in C.DEFAULT_STDOUT_CALLBACK
+
+    def keeps_rows(self):
+        """Return True to keep the last rows of a terminal, False to print lines."""
+        return can_show(sys.stdout, os.environ.get("TERM", ""))
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         self._names[task._uuid] = _name(task)  # here it is without variables

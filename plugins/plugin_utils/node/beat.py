@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say that a module still runs on a node, in a configuration without the callback progress."""
+"""Say that a module still runs on a node, in a run without the callback progress."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import threading
 import time
 from typing import Any
 
-from ansible import constants as C  # noqa: N812 (its usual name)
-
 from ..progress.lines import status_lines
 from ..progress.running import Row
 from .screen import show
 
 EVERY = 60.0  # seconds
 COLUMNS = 80
-CALLBACK = "allreduce.gpu.progress"
 
 
 class Beat:
     """While its block runs, print a line with the time since its beginning every minute."""
+
+    # False where the callback says it; actions run in processes that Ansible forks from its own.
+    is_needed = True
 
     def __init__(self, display: Any, host: str, task: Any) -> None:
         self._display, self._host, self._task = display, host, task
@@ -29,7 +29,7 @@ class Beat:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Beat:
-        if CALLBACK not in C.CALLBACKS_ENABLED:
+        if self.is_needed:
             self._thread.start()
         return self
 

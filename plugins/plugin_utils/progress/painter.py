@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from .lines import status_lines
 from .running import Running
@@ -99,15 +99,15 @@ class Reporter(Painter):
         self._silence, self._told = silence, time.monotonic()
         super().__init__(stream, 0, interval, hosts)
 
-    def start(self, host: str, task: str) -> None:
-        """Record that a task begins on a host; Ansible prints its heading."""
-        self._told = time.monotonic()
-        super().start(host, task)
+    def listen(self, display: Any) -> None:
+        """Count what Ansible prints as output: its own lines, and those of actions, which its processes hand on."""
+        plain = display.display
 
-    def end(self, host: str) -> None:
-        """Record that the task of a host has ended; Ansible prints its result."""
-        self._told = time.monotonic()
-        super().end(host)
+        def heard(*args: Any, **kwargs: Any) -> None:
+            self._told = time.monotonic()
+            plain(*args, **kwargs)
+
+        display.display = heard
 
     def _frame(self) -> str:
         now = time.monotonic()

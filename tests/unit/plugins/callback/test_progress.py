@@ -20,20 +20,37 @@ from tests.support.terminal import Terminal
 WAIT = "for _ in $(seq 600); do [ -e {{ inventory_dir }}/{{ item | default('go') }} ] && break; sleep 0.1; done"
 LONG = {"name": "Build the {{ thing }}", "ansible.builtin.raw": WAIT, "vars": {"thing": "module"}}
 HOSTS = ("gpu-1", "gpu-2")
+NAME = "allreduce.gpu.progress"
+OURS = "allreduce.gpu.preflight"
+# An action that says every 0.3 seconds that it runs, and whether a Beat would.
+TALKS = """
+import time
+from ansible.plugins.action import ActionBase
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.node.beat import Beat
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        for _ in range(10):
+            self._display.display(f"at work, beat: {Beat.is_needed}")
+            time.sleep(0.3)
+        return {}
+"""
 
 
 @pytest.fixture
 def run(tmp_path):
-    def run(tasks, *options, hosts=HOSTS, terminal=True, term="xterm", play=None, **size):
+    def run(tasks, *options, hosts=HOSTS, terminal=True, term="xterm", play=None, first=(), enabled=True, **size):
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        inventory = {"all": {"hosts": {host: {} for host in hosts}, "vars": local}}
+        inventory = {"gpu_nodes": {"hosts": {host: {} for host in hosts}, "vars": local}}
         (tmp_path / "hosts.json").write_text(json.dumps(inventory), "utf-8")
-        book = [{"name": "Run", "hosts": "all", "gather_facts": False, "tasks": tasks, **(play or {})}]
+        book = [{"import_playbook": name} for name in first]
+        book += [{"name": "Run", "hosts": "all", "gather_facts": False, "tasks": tasks, **(play or {})}]
         (tmp_path / "play.yml").write_text(json.dumps(book), "utf-8")
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
             "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),
-            "ANSIBLE_CALLBACKS_ENABLED": "allreduce.gpu.progress",
+            **({"ANSIBLE_CALLBACKS_ENABLED": NAME} if enabled else {}),
+            "ANSIBLE_INJECT_FACT_VARS": "false",
+            "ANSIBLE_HOME": str(tmp_path / "home"),
             "ALLREDUCE_PROGRESS_THRESHOLD": "0.5",
             "ALLREDUCE_PROGRESS_INTERVAL": "0.1",
             "ANSIBLE_NOCOLOR": "1",
@@ -85,8 +102,46 @@ def test_lines_without_a_terminal_after_silence(run, monkeypatch):
     assert (result.returncode, result.stderr) == (0, "")
     told = [line for line in result.stdout.splitlines() if line.endswith("  Wait")]
     assert {line.split("  ")[0] for line in told} == set(HOSTS)
-    assert all(re.fullmatch(r"gpu-[12]  [1-9]s  Wait", line) for line in told)
+    assert all(re.fullmatch(r"gpu-[12]  \ds  Wait", line) for line in told)
     assert result.stdout.index("TASK [Wait]") < result.stdout.index(told[0]) < result.stdout.index("PLAY RECAP")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_playbooks_of_the_collection_have_these_lines_unasked(run, monkeypatch, terminal):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    done = run([{"name": "Wait", "ansible.builtin.raw": "sleep 3"}], first=[OURS], enabled=False, terminal=terminal)
+    assert (done.finish() if terminal else done.returncode) == 0
+    output = done.written.decode() if terminal else done.stdout
+    assert re.search(r"^gpu-1  \ds  Wait\r?$", output, re.M), output
+    assert "\x1b" not in output and "WARNING" not in output
+
+
+def test_a_playbook_of_the_user_has_none_unasked(run, monkeypatch):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    result = run([{"name": "Wait", "ansible.builtin.raw": "sleep 3"}], enabled=False, terminal=False)
+    assert result.returncode == 0 and "gpu-1  " not in result.stdout.partition("PLAY RECAP")[0]
+
+
+def test_the_rows_of_a_terminal_are_enough(run, monkeypatch):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    terminal = run([LONG], first=[OURS])
+    terminal.wait_for(lambda rows: status(rows, *HOSTS) and rows[-2].startswith("gpu-1  3s  "))
+    run.go()
+    assert terminal.finish() == 0
+    assert not any(line.endswith("  Build the module") for line in terminal.lines()), terminal.lines()
+
+
+@pytest.mark.parametrize("how", [{}, {"first": [OURS], "enabled": False}])
+def test_what_an_action_says_is_no_silence(run, tmp_path, monkeypatch, how):
+    monkeypatch.setenv("ALLREDUCE_PROGRESS_SILENCE", "1")
+    (tmp_path / "action_plugins").mkdir()
+    (tmp_path / "action_plugins" / "talk.py").write_text(TALKS, "utf-8")
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "talk.py").touch()
+    result = run([{"name": "Talk", "talk": {}}], terminal=False, **how)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.count("at work, beat: False") == 20
+    assert not re.search(r"^gpu-\d  \d+s  Talk$", result.stdout, re.M), result.stdout
 
 
 def test_a_role_that_is_included(run, tmp_path, monkeypatch):
@@ -97,7 +152,7 @@ def test_a_role_that_is_included(run, tmp_path, monkeypatch):
     result = run([{"name": "Include", "ansible.builtin.include_role": {"name": "slow"}}], terminal=False)
     assert (result.returncode, result.stderr) == (0, "")
     assert "WARNING" not in result.stdout
-    assert re.search(r"^gpu-1  [1-9]s  slow : Wait$", result.stdout, re.M)
+    assert re.search(r"^gpu-1  \ds  slow : Wait$", result.stdout, re.M)
 
 
 @pytest.mark.parametrize("options", [{"terminal": False}, {"term": "dumb"}])
