@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from ansible import constants
 from ansible.plugins.action.normal import ActionModule as Normal
 from ansible.utils.display import Display
 from ansible_collections.allreduce.gpu.plugins.action import download
@@ -31,7 +30,6 @@ def test_the_module_runs_as_it_would_with_a_line_now_and_then(monkeypatch, capsy
         return {"changed": True, "given": task_vars}
 
     monkeypatch.setattr(beat, "EVERY", 0.1)
-    monkeypatch.setattr(constants, "CALLBACKS_ENABLED", [])
     monkeypatch.setattr(Normal, "run", run)
     action = download.ActionModule.__new__(download.ActionModule)
     action._task = SimpleNamespace(get_name=lambda include_role_fqcn: "cudnn : Download the archive")
