@@ -59,8 +59,8 @@ OTHER = {
 }
 # Roles with plays of their own, which have no hosts where nobody asks for the role.
 OWN_PLAYS = {"monitoring", "slurm"}
-# Roles that have something to decide on nodes without GPUs. The others are off and cost one task each, to decide so.
-ON = {"base", "nvidia_driver", "cluster_ssh", "python_env", "frameworks", *OWN_PLAYS}
+# Roles that have something to do on nodes without GPUs. The others are off and cost one task each, to decide so.
+ON = {"stack", "base", "nvidia_driver", "cluster_ssh", "python_env", "frameworks", *OWN_PLAYS}
 SITE = (CHECKOUT / "playbooks" / "site.yml").read_text(encoding="utf-8")
 OFF = sorted(set(re.findall(r"import_role:\s+name: allreduce\.gpu\.(\w+)", SITE)) - ON)
 

@@ -56,12 +56,13 @@ KNOWN = {
 class Site:
     """Six hosts of two kinds whose facts are known."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, **groups):
         self.directory = directory
         systems = (("Debian", "12.11"), ("Ubuntu", "22.04"))
         self.facts = {f"gpu-{number}": facts(number, *systems[number % 2]) for number in range(6)}
         nodes = {name: {"known": known} for name, known in self.facts.items()}
-        write_inventory(directory, {"gpu_nodes": {"hosts": nodes, "vars": {"gpu_stack_request": REQUEST}}})
+        gpu_nodes = {"hosts": nodes, "vars": {"gpu_stack_request": REQUEST}}
+        write_inventory(directory, {"gpu_nodes": gpu_nodes, **groups})
 
     def play(self, book, *options):
         """Run plays after one another, with a file of what was decided."""
@@ -251,3 +252,22 @@ def test_the_site_at_the_top_of_the_checkout_is_the_playbook(tmp_path, option):
     inventory = tmp_path / "inventory"
     assert listed("site.yml", option, inventory) == listed("playbooks/site.yml", option, inventory)
     assert [line for line in listed("site.yml", option, inventory) if "Reconcile the nodes with the plan" in line]
+
+
+@pytest.mark.parametrize(
+    ("variables", "tags", "status"),
+    [
+        ({"slurm_state": "present"}, "nccl,slurm", 2),
+        ({"monitoring_state": "present", "monitoring_password": "correct horse battery"}, "nccl,monitoring", 2),
+        ({"slurm_state": "present"}, "nccl", 0),
+        ({}, "nccl,slurm,monitoring", 0),
+    ],
+)
+def test_a_controller_that_is_needed_is_named_before_a_node_is_changed(tmp_path, variables, tags, status):
+    controllers = {"hosts": {"ctl": {"ansible_host": "192.0.2.1", **variables}}}
+    run = Site(tmp_path, controllers=controllers).play([KNOWN, SITE], "--tags", tags)
+    assert run.status == status, run.output
+    assert run.contacted == bool(status), run.output
+    refusal = "error: 1 of 1 nodes cannot be reached, so nothing was touched: ctl."
+    assert (refusal in run.lines) == bool(status)
+    assert ("PLAY [Reconcile" in run.output) != bool(status)
