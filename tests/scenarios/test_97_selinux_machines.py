@@ -15,6 +15,9 @@ pytestmark = pytest.mark.lab
 ACTIVATE = "selinux-activate && systemctl reboot"
 LABEL_SECONDS = 1800
 ENFORCE = "sed -i 's/^SELINUX=.*/SELINUX=enforcing/' /etc/selinux/config && systemctl reboot"
+# Debian's needrestart looks at each process after apt; its policy does not have that capability yet. And where a unit without new privileges
+# starts nft, that goes on in the unit's domain (docs/selinux.md).
+HARMLESS = ("comm=needrestart", "{ nnp_transition }")
 WANTED = {
     "gpu_stack_request": {
         "driver": "550",
@@ -43,15 +46,18 @@ class Enforcing(Machines):
         """Denials since the boot to what Ansible or a training user began, and those of our files and programs, as auditd has them."""
         said = self.run("ausearch --input-logs --message avc --start boot --interpret 2>/dev/null || true")
         ours = [one for one in said.split("----") if "auid=unset" not in one or "allreduce" in one or "trainer" in one]
-        # Debian's needrestart looks at each process after apt; its policy does not have that capability yet.
-        return [one for one in ours if one.strip() and "comm=needrestart" not in one]
+        return [one for one in ours if one.strip() and not any(word in one for word in HARMLESS)]
 
     def labels(self, *places):
         """What the policy would label otherwise below these directories."""
         return set(self.run(f"restorecon -n -v -R {' '.join(places)}", check=False).splitlines())
 
     def train(self):
-        return self.play("playbooks/train.yml", "-e", json.dumps({**WANTED, "train_args": ["--epochs", "1"]}))
+        return self.play(
+            "playbooks/train.yml",
+            "-e",
+            json.dumps({**WANTED, "train_args": ["--epochs", "1"], "train_start_timeout": 900}),
+        )
 
     def site(self):
         """The number of changes of a run that succeeds."""
@@ -89,7 +95,7 @@ def test_30_files_have_the_labels_of_the_policy(machine):
     assert others == set()
     # A type that keeps nothing from running: docs/selinux.md.
     found = {line.split()[-1].split(":")[2] for line in machine.labels("/opt/allreduce")}
-    assert found <= {"bin_t", "lib_t"}, found
+    assert found <= {"bin_t", "lib_t", "man_t"}, found
 
 
 def test_40_pytorch_needs_a_boolean_which_verify_names(machine, tmp_path):
