@@ -100,7 +100,7 @@ def up(
             hardware.install(name, host)
     for host in wanted:
         wait_for_ssh(host, addresses[host])
-    path = inventory or paths.LAB / name / "hosts.yml"
+    path = inventory or paths.lab(name) / "hosts.yml"
     each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
     view = wheels.get(wheel_set).view
     common = {
@@ -134,7 +134,7 @@ def down(name):
     if hosts:
         say(f"removing {', '.join(hosts)}")
     _remove(hosts)
-    subprocess.run(["rm", "-rf", paths.LAB / name], check=True)
+    subprocess.run(["rm", "-rf", paths.lab(name)], check=True)
 
 
 def purge():

@@ -23,6 +23,11 @@ NAMESPACE = RUN / "mnt"
 SSH_KEY = LAB / "id_ed25519"
 
 
+def lab(name: str) -> Path:
+    """Return the directory of one lab, away from those of podman and of others, whatever the lab is called."""
+    return LAB / "labs" / name
+
+
 def find_own_programs():
     """Let child processes find ansible-playbook and the like next to this Python, also where its environment is not activated."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -54,7 +54,7 @@ def record(lab, host, name):
     found = [machine() for machine in machines.MACHINES if machine().name == name]
     if not found:
         raise LabError(f"machine {name!r} is unknown: use one of {', '.join(names())}")
-    root = paths.LAB / lab / host
+    root = paths.lab(lab) / host
     shutil.rmtree(root, ignore_errors=True)
     # What is around the GPUs is the lab host's own: told of 128 processors, a build there would start as many compilers.
     recording.record(found[0].without_driver(), root, around=False)
@@ -71,7 +71,7 @@ def record(lab, host, name):
 
 def install(lab, host):
     """Let a running host see its machine, at once and after every boot. A host of an older checkout gets this one's files."""
-    _bring_files(paths.LAB / lab / host)
+    _bring_files(paths.lab(lab) / host)
     podman("exec", "--interactive", host, "sh", input_text=INSTALL)
 
 

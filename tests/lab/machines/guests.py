@@ -90,7 +90,7 @@ def up(
     machines = [known[name] for name in wanted]
     start(*machines)
     keys = {one.name: one.host_key for one in machines}
-    path = inventory or paths.LAB / lab / "hosts.yml"
+    path = inventory or paths.lab(lab) / "hosts.yml"
     each = {one.name: {"report_remark": f"lab machine: emulated, {distribution}'s own kernel"} for one in machines}
     common = {
         "python_env_find_links": [services.wheels_url(wheels.get(wheels.DEFAULT).view)],
@@ -131,7 +131,7 @@ def down(lab: str) -> None:
     for one in qemu.machines(lab):
         say(f"removing {one.name}")
         qemu.remove(one)
-    shutil.rmtree(paths.LAB / lab, ignore_errors=True)
+    shutil.rmtree(paths.lab(lab), ignore_errors=True)
 
 
 def _host_key() -> tuple[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import hosts
+from tests.lab import hosts, paths, podman
 from tests.lab.machines import console, disk, guests, qemu
 from tests.lab.progress import LabError
 
@@ -49,6 +49,19 @@ def test_what_was_created_is_found_again(place, without_images, tmp_path):
     assert (made[0].directory / "setup").stat().st_mode & 0o777 == 0o600
     qemu.remove(made[1])
     assert qemu.machines("m") == made[:1]
+
+
+@pytest.mark.parametrize("name", ["storage", "networks", "machines", "mirror"])
+def test_a_lab_that_is_called_like_a_directory_of_the_lab_s_takes_only_its_own_away(place, monkeypatch, name):
+    monkeypatch.setattr(paths, "LAB", place)
+    monkeypatch.setattr(podman, "containers", lambda label: [])
+    kept, own = place / name / "kept", paths.lab(name) / "hosts.yml"
+    for remove in (guests.down, hosts.down):
+        for file in (kept, own):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        remove(name)
+        assert (kept.exists(), own.exists()) == (True, False)
 
 
 def test_devices_are_blank_and_sound_until_they_are_told_to_fail(place, without_images, tmp_path):
