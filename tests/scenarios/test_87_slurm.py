@@ -135,7 +135,7 @@ def test_32_users_start_jobs_on_a_login_node(queue):
     said = queue.on(login, "timeout 60 srun --nodes=2 --gres=gpu:1 --mem=1G hostname")
     assert sorted(said.split()) == sorted(queue.nodes)
     queue.on(login, "timeout 60 sbatch --wait --gres=gpu:2 --output=/dev/null --wrap=true")
-    assert "gpu:4" in queue.on(login, "timeout 60 sinfo --noheader --format=%G")
+    assert "gpu:nvidia_a100-sxm4-40gb:4" in queue.on(login, "timeout 60 sinfo --noheader --format=%G")
     assert "COMPLETED" in queue.on(login, "timeout 60 sacct --noheader --allocations --format=State")
     there = "dpkg-query -W -f '${Package} ${db:Status-Status}\n' slurmd slurmctld slurmdbd mariadb-server 2>/dev/null | grep -w installed"
     assert queue.on(login, there, check=False) == ""
