@@ -53,6 +53,18 @@ def address(nvml: Any, gpu: Any) -> str:
     return (found.decode() if isinstance(found, bytes) else found).lower()
 
 
+def opened(nvml: Any) -> dict[str, Any]:
+    """Return the handles of the GPUs, by PCI address, without those that NVML has lost."""
+    found = {}
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            gpu = nvml.nvmlDeviceGetHandleByIndex(index)
+            found[address(nvml, gpu)] = gpu
+        except nvml.NVMLError:
+            continue
+    return found
+
+
 def intervals(first: float) -> Iterator[float]:
     """Yield the seconds to wait for the next sample."""
     while True:
@@ -71,15 +83,15 @@ def main() -> int:
         import pynvml as nvml
 
         nvml.nvmlInit()
+        gpus = opened(nvml)
     except Exception as error:  # noqa: BLE001 - no module, no library, no driver: there is nothing to watch
         print(f"The GPUs are not watched: {error}", flush=True)
         return 0
-    gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    head = {"quantities": list(questions(nvml)), "gpus": [address(nvml, gpu) for gpu in gpus]}
+    head = {"quantities": list(questions(nvml)), "gpus": list(gpus)}
     with Path(path).open("a", encoding="utf-8", buffering=1) as out:
         out.write(json.dumps(head) + "\n")
         for wait in intervals(seconds):
-            out.write(json.dumps([round(time.time(), 1), [answers(nvml, gpu) for gpu in gpus]]) + "\n")
+            out.write(json.dumps([round(time.time(), 1), [answers(nvml, gpu) for gpu in gpus.values()]]) + "\n")
             if select.select([sys.stdin], [], [], wait)[0]:
                 break
     return 0

@@ -27,9 +27,9 @@ def library(tmp_path_factory):
     return place
 
 
-def watched(tmp_path, library, interval="0.05"):
+def watched(tmp_path, library, interval="0.05", change=lambda machine: machine):
     """Watch an imagined machine until there are three samples; returns what the file says."""
-    machine = machines.named("a100-nvlink")
+    machine = change(machines.named("a100-nvlink"))
     recording.record(machine, tmp_path)
     variables = {"LD_LIBRARY_PATH": str(library), "SIMULATED_NVML": str(tmp_path / "profile")}
     path = tmp_path / "gpus.jsonl"
@@ -56,6 +56,12 @@ def test_every_gpu_is_asked_again_and_again(tmp_path, library):
     assert [one.time for one in found.samples] == sorted(one.time for one in found.samples)
     column = found.quantities.index("temperature_celsius")
     assert all(0 < values[column] < 120 for sample in found.samples for values in sample.values)
+
+
+def test_a_gpu_that_is_lost_keeps_no_other_from_being_watched(tmp_path, library):
+    machine, found = watched(tmp_path, library, change=lambda machine: machine.change(2, lost=True))
+    assert len(found.gpus) == len(machine.gpus) - 1
+    assert {len(sample.values) for sample in found.samples} == {len(found.gpus)}
 
 
 def test_without_nvml_nothing_is_written(tmp_path):
