@@ -56,7 +56,13 @@ class Enforcing(Machines):
         return self.play(
             "playbooks/train.yml",
             "-e",
-            json.dumps({**WANTED, "train_args": ["--epochs", "1"], "train_start_timeout": 900}),
+            json.dumps(
+                {
+                    **WANTED,
+                    "train_args": "--epochs 1 --samples 128 --batch-size 32 --width 4",
+                    "train_start_timeout": 900,
+                }
+            ),
         )
 
     def site(self):
