@@ -20,7 +20,7 @@ echo '/srv/data *(rw,root_squash,no_subtree_check)' > /etc/exports
 exportfs -ra
 systemctl start nfs-server
 """
-MOUNT = "mkdir -p /data; mountpoint -q /data || mount -t nfs4 -o hard,timeo=30,retrans=1 {address}:/srv/data /data"
+MOUNT = "mkdir -p /data; mountpoint -q /data || mount -t nfs4 -o hard,timeo=30,retrans=1,actimeo=1 {address}:/srv/data /data"
 SHARE = {"path": "/data", "type": "nfs4", "min_free_gb": 0.1}
 # An answer of the playbook with one share that hangs: five seconds more than without, and emulation.
 PATIENCE = 300
@@ -68,7 +68,7 @@ def test_10_a_share_as_declared(storage, tmp_path):
 
 def test_20_one_that_is_read_only(storage, tmp_path):
     storage.on(storage.hosts[0], "chmod 755 /srv/data")
-    storage.on(storage.node, "sleep 5")  # what NFS remembers of permissions (acregmin: 3 s)
+    storage.on(storage.node, "sleep 5")  # what NFS remembers of permissions (actimeo)
     assert storage.judged(tmp_path, SHARE)["/data"] == ("failed", "the training user may not write there")
     assert storage.judged(tmp_path, {**SHARE, "writable": False})["/data"][0] == "passed"
     storage.on(storage.hosts[0], "chmod 777 /srv/data")
