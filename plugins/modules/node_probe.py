@@ -83,6 +83,7 @@ node_probe:
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null, clock: {least: -0.21, most: 0.02}}}
     selinux_denials: {problem: null, complete: true, denials: []}
+    selinux_labels: {/home/trainer/.ssh: ssh_home_t, /home/trainer/.ssh/authorized_keys: ssh_home_t}
     mounts:
       /data: {type: nfs4, source: 'nfs-1:/data', fault: null, free: 5490123456512, size: 9890123456512, writable: true}
     network:
@@ -101,6 +102,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import probes
 from ..module_utils.host.audit import read_denials
 from ..module_utils.host.paths import try_network
+from ..module_utils.host.selinux import read_labels
 from ..module_utils.host.ssh_account import read_account
 from ..module_utils.machine.files import FileTree
 from ..module_utils.storage.network_mounts import probe_mounts
@@ -138,6 +140,7 @@ def main():
             "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
             "ssh_account": read_account(parameters["user"], peer, probes.run),
             "selinux_denials": read_denials(FileTree(), probes.user_number(user)),
+            "selinux_labels": read_labels(FileTree(), probes.home_of(user)),
             "mounts": probe_mounts(FileTree("/proc"), parameters["mounts"], user),
             "network": try_network(parameters["network"], parameters["peers"]),
         },

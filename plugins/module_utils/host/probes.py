@@ -145,6 +145,14 @@ def user_number(user):
         return None
 
 
+def home_of(user):
+    """Return the home directory of a user, None without one."""
+    try:
+        return pwd.getpwnam(user).pw_dir
+    except (KeyError, TypeError):
+        return None
+
+
 def probe_nvidia_smi():
     """Return {``exit_code``, ``lines``} and what ``parse_nvidia_smi`` makes of them."""
     code, lines = run(["nvidia-smi", "-L"])

@@ -1,18 +1,22 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SELinux of a node as the kernel's file system has it: the mode, and the booleans that training depends on."""
+"""SELinux of a node: mode and booleans that training depends on, as the kernel's file system has them, and labels of keys."""
 
 from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import os
 import re
 
 MOUNTED, CONFIG = "/sys/fs/selinux", "/etc/selinux/config"
 ENFORCE = MOUNTED + "/enforce"
 # What each of them does, and where that is written, is in docs/selinux.md.
 BOOLEANS = ("allow_execmem", "deny_execmem", "deny_ptrace", "secure_mode", "secure_mode_insmod")
+# What sshd reads in the home directory of whom it is to let in.
+KEYS = (".ssh", ".ssh/authorized_keys")
+LABEL = "security.selinux"  # the attribute of a file: user:role:type:level
 MODES = {"1": "enforcing", "0": "permissive"}
 
 
@@ -31,6 +35,23 @@ def read_selinux(tree):
         "configured": configured(config or ""),
         "booleans": dict(_booleans(tree)),
     }
+
+
+def read_labels(tree, home):
+    """Return {path: type} of what sshd reads below a home directory; None for a node without SELinux.
+
+    Left out is what is missing, and what is on a file system without labels.
+    """
+    if home is None or not tree.exists(ENFORCE):
+        return None
+    found = {}
+    for path in ("%s/%s" % (home, name) for name in KEYS):
+        try:
+            label = os.getxattr(tree.path(path), LABEL).decode("utf-8", "replace")
+        except EnvironmentError:
+            continue
+        found[path] = (label.rstrip("\0").split(":") + ["", "", ""])[2]
+    return found
 
 
 def configured(text):

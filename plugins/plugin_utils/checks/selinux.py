@@ -21,6 +21,7 @@ NAMES = {
     "selinux_mode": "enforcing, where that is configured",
     "selinux_booleans": "none that keeps the driver or training from working",
     "selinux_denials": "none of training or of our files since the node booted",
+    "selinux_labels": "keys of the training user that sshd may read",
 }
 ABSENT = "the node has no SELinux; Debian and Ubuntu use AppArmor, which is not judged"
 CONTAINER = "a container has its host's SELinux"
@@ -60,6 +61,16 @@ LOGS = {
     "unreadable": ("/var/log/audit/audit.log could not be read", "run verify as root"),
     "boot_unknown": ("/proc/stat does not say when the node booted", "run 'ausearch -m avc' on the node"),
 }
+# The type of keys in both policies (refpolicy's and Fedora's ssh.fc), and those of home directories that others mount, which have no labels of
+# their own: there, a boolean decides.
+KEYS = "ssh_home_t"
+MOUNTED = ("nfs_t", "cifs_t", "fusefs_t")
+UNREADABLE = Sentence(
+    "sshd may not read {subject}, whose type is {type} instead of "
+    + KEYS
+    + "; Debian's policy denies that without a word in the log",
+    "run 'restorecon -Rv' on it",
+)
 EVENTS = "see the full events with 'ausearch -m avc -ts boot'"
 LABELS = "run 'restorecon -Rv' on the path, which restores the labels that the policy has for it"
 
@@ -78,7 +89,10 @@ def checks(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mappin
     if selinux.mode == "disabled":  # without it there are neither booleans nor denials
         return
     yield booleans(selinux, loads_driver(stack, state, variables))
-    yield denials(parse(Probed, probe, "node_probe").selinux_denials if probe else None)
+    found = parse(Probed, probe, "node_probe") if probe else Probed()
+    yield denials(found.selinux_denials)
+    if found.selinux_labels:
+        yield labels(found.selinux_labels, selinux.mode == "permissive")
 
 
 def mode(selinux: Selinux) -> Check:
@@ -122,6 +136,16 @@ def denials(found: Denials | None) -> Check:
     status = "failed" if enforced else "skipped" if shown else "passed"
     why = (joined(map(denial, shown)), joined([EVENTS, *labels])) if shown else ("", "")
     return check(name, CATEGORY, NAMES[name], measured, status, *why)
+
+
+def labels(found: Mapping[str, str], is_permissive: bool) -> Check:
+    """Judge the types of the keys, by path; what a permissive node does not deny is told."""
+    name = "selinux_labels"
+    wrong = {path: kind for path, kind in found.items() if kind not in (KEYS, *MOUNTED)}
+    measured = ", ".join(f"{kind or 'none'} of {path}" for path, kind in (wrong or found).items())
+    told_of = [UNREADABLE.filled(path, {"type": kind or "none"}) for path, kind in wrong.items()]
+    status = "passed" if not wrong else "skipped" if is_permissive else "failed"
+    return check(name, CATEGORY, NAMES[name], measured, status, *told(told_of))
 
 
 def _reach(found: Denials) -> str:

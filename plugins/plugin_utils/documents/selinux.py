@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SELinux's denials on a node, as module node_probe read them from the audit log."""
+"""SELinux's denials on a node, and labels of keys, as module node_probe read them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Denials:
 
 @dataclass(frozen=True)
 class Probed:
-    """Of what module node_probe returned, the part about SELinux; None where the node has none."""
+    """Of what module node_probe returned, the part about SELinux; None where the node has none. selinux_labels: type by path."""
 
     selinux_denials: Denials | None = None
+    selinux_labels: dict[str, str] | None = None

@@ -69,3 +69,31 @@ def test_a_boolean_is_two_digits_or_left_out(tmp_path, content, expected):
 )
 def test_the_configuration_is_read_as_libselinux_does(text, expected):
     assert selinux.configured(text) == expected
+
+
+@pytest.mark.parametrize(("label", "kind"), [
+    (b"unconfined_u:object_r:ssh_home_t:s0\0", "ssh_home_t"),
+    (b"system_u:object_r:user_tmp_t:s0:c0.c1023", "user_tmp_t"),
+    (b"\xff", ""),
+    (b"", ""),
+])  # fmt: skip
+def test_labels_of_what_sshd_reads(tmp_path, monkeypatch, label, kind):
+    home = "/home/trainer"
+    files = {
+        **machine("1", "enforcing"),
+        f"{home}/.ssh/authorized_keys": "key",
+        "/home/other/.ssh/authorized_keys": "key",
+    }
+    here = tree(tmp_path, files)
+
+    def getxattr(path, name):
+        assert name == "security.selinux"
+        if not selinux.os.path.exists(path) or path.endswith("/.ssh"):
+            raise OSError("no such attribute")
+        return label
+
+    monkeypatch.setattr(selinux.os, "getxattr", getxattr)
+    assert selinux.read_labels(here, home) == {f"{home}/.ssh/authorized_keys": kind}
+    assert selinux.read_labels(here, "/home/nowhere") == {}
+    assert selinux.read_labels(here, None) is None
+    assert selinux.read_labels(tree(tmp_path / "without", {"/etc/os-release": "ID=debian\n"}), home) is None

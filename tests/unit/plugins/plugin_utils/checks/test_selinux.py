@@ -22,6 +22,31 @@ def checked(root, files, state=None, variables=None):
     return {one["name"]: one for one in verify.checks({}, fact, variables or {}, probe)}
 
 
+PLACE = "/home/trainer/.ssh"
+
+
+@pytest.mark.parametrize(
+    ("enforce", "labels", "status", "words"),
+    [
+        ("1", {PLACE: "ssh_home_t", f"{PLACE}/authorized_keys": "ssh_home_t"}, "passed", ""),
+        ("1", {PLACE: "nfs_t", f"{PLACE}/authorized_keys": "nfs_t"}, "passed", ""),
+        ("1", {PLACE: "ssh_home_t", f"{PLACE}/authorized_keys": "user_tmp_t"}, "failed", f"{PLACE}/authorized_keys, whose type is user_tmp_t"),
+        ("1", {PLACE: ""}, "failed", "whose type is none"),
+        ("0", {PLACE: "user_home_t"}, "skipped", "user_home_t"),
+        ("1", {}, None, ""),
+        ("1", None, None, ""),
+    ],
+)  # fmt: skip
+def test_keys_that_sshd_may_not_read_are_named(tmp_path, enforce, labels, status, words):
+    here = tree(tmp_path, rocky.machine(enforce, "enforcing" if enforce == "1" else "permissive"))
+    probe = {"selinux_denials": None, "selinux_labels": labels}
+    found = {one["name"]: one for one in verify.checks({}, {"selinux": selinux.read_selinux(here)}, {}, probe)}
+    one = found.get("selinux_labels")
+    assert (one and one["status"]) == status
+    if words:
+        assert words in one["reason"] and "restorecon -Rv" in one["fix"]
+
+
 def statuses(found):
     return {name.removeprefix("selinux_"): one["status"] for name, one in found.items()}
 
