@@ -42,7 +42,7 @@ def _parser():
     one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror on Debian, too")
     one.add_argument("--wheels", default=wheels.DEFAULT, help="what hosts install from, a name in tests/lab/wheels.yml")
     one.add_argument("--proxied", action="store_true", help="no way outside but a proxy that inspects")
-    one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
+    one.add_argument("--inventory", help="file to write (default .cache/lab/labs/NAME/hosts.yml)")
     one.set_defaults(run=_up)
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
     one.add_argument("--nodes", type=_positive, default=2)
@@ -70,7 +70,7 @@ def _parser():
     one.add_argument(
         "--disk", type=int, action="append", default=[], metavar="MIB", help="an NVMe device of new machines"
     )
-    one.add_argument("--inventory", type=Path, help="file to write (default .cache/lab/NAME/hosts.yml)")
+    one.add_argument("--inventory", type=Path, help="file to write (default .cache/lab/labs/NAME/hosts.yml)")
     one.add_argument("--memory", type=int, default=2048, metavar="MIB")
     one.add_argument("--secure-boot", action="store_true", help="new machines boot what is signed only")
     one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror")
