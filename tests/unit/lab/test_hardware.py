@@ -18,8 +18,9 @@ def recorded(monkeypatch, tmp_path):
     """The directory of a host that is to be a machine."""
     monkeypatch.setattr(paths, "LAB", tmp_path)
     options = hardware.options("lab", "lab-1", "a100-nvlink")
-    assert f"{tmp_path}/lab/lab-1:{hardware.MOUNT}" in options
-    return tmp_path / "lab" / "lab-1"
+    place = paths.lab("lab") / "lab-1"
+    assert f"{place}:{hardware.MOUNT}" in options
+    return place
 
 
 def test_a_host_without_a_machine_is_given_nothing():
