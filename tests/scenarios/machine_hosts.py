@@ -69,11 +69,11 @@ class Machines(Cluster):
         self.send(host, archive, hardware.MOUNT)
         shutil.rmtree(root)
 
-    def checked(self, host, place, **variables):
-        """{check: (status, measured)} of one node, as playbook verify judges it without training."""
+    def checked(self, host, place, limit=None, **variables):
+        """{check: (status, measured)} of one node, as playbook verify judges it without training; limit: the nodes that it looks at."""
         (place / "verify.json").unlink(missing_ok=True)
         given = {"report_directory": str(place), "verify_collectives": False, **variables}
-        run = self.play("playbooks/verify.yml", "--limit", host, "-e", json.dumps(given))
+        run = self.play("playbooks/verify.yml", "--limit", limit or host, "-e", json.dumps(given))
         assert (place / "verify.json").exists(), run.output[-6000:]
         document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
         return {one["name"]: (one["status"], one["measured"]) for one in document["nodes"][host]["checks"]}

@@ -139,6 +139,9 @@ def login_node(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
         return {"problems": made}
     if old := _old_release(node.name, row, made.controller, made.distribution):
         return {"problems": [old]}
+    expected = node.name.partition(".")[0]
+    if measured.name.lower() != expected.lower():  # the one by which the controller knows it
+        return {"problems": [Problem("slurm_other_name", node.name, {"name": measured.name, "expected": expected})]}
     texts = configuration.contents(made)
     return {
         "problems": [],
@@ -177,15 +180,10 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
 
 
 def _logins(node: Node) -> dict[str, str]:
-    """Return {name: address} of the hosts that users log in to, as far as they are known."""
-    found = {name: node.known.get(name) or {} for name in node.groups.get(LOGIN_NODES) or ()}
-    names = {
-        name: ((one.get("ansible_facts") or {}).get("gpu_slurm") or {}).get("name") or name.partition(".")[0]
-        for name, one in found.items()
-        if state_of(one) == PRESENT
-    }
-    addresses = {host: cluster_address(found[name]) for name, host in names.items()}
-    return {host: str(address) for host, address in addresses.items() if address and is_node_name(host)}
+    """Return {name: address} of the hosts that users log in to, as far as they are known, by what the inventory calls them."""
+    known = {name: node.known.get(name) or {} for name in node.groups.get(LOGIN_NODES) or ()}
+    found = {name.partition(".")[0]: cluster_address(one) for name, one in known.items() if state_of(one) == PRESENT}
+    return {host: str(address) for host, address in found.items() if address and is_node_name(host)}
 
 
 def _names(cluster: Cluster) -> str:

@@ -26,9 +26,7 @@ ON_CONTROLLER, ON_NODE = ("munge", "mariadb", "slurmdbd", "slurmctld"), ("munge"
 
 @dataclass(frozen=True)
 class Distribution:
-    """A row of the table. slurm: its release; joins: releases of slurmd that its slurmctld takes; controller, node,
-    login: packages.
-    """
+    """A row of the table. slurm: its release; joins: releases of slurmd that its slurmctld takes; controller, node, login: packages."""
 
     id: str
     version: str

@@ -119,6 +119,15 @@ def test_a_login_node_that_is_none_or_has_no_address_is_in_no_file_of_names(logi
     assert names["block"] == "10.0.0.1 ctl\n10.0.0.2 gpu-1\n10.0.0.3 gpu-2\n" + words
 
 
+def test_a_login_node_has_the_name_of_the_inventory_whatever_it_calls_itself():
+    known = changed(hosts(login=True), "login", name="gpu-1")
+    (names,) = [one for one in answer(known)["files"] if one["path"] == "/etc/hosts"]
+    assert names["block"].endswith("10.0.0.3 gpu-2\n10.0.0.4 login\n")
+    assert sentences(answer(known, "login"))[0].startswith(
+        "login calls itself 'gpu-1', and Slurm would have to know it as 'login'"
+    )
+
+
 def test_a_login_node_is_refused_with_the_cluster_or_for_its_release():
     known = hosts(login=True)
     known["login"]["ansible_facts"]["distribution_version"] = "12.9"
