@@ -26,14 +26,14 @@ FAULT, REASON, IDLE = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset",
 
 
 class Queue:
-    """A controller and two nodes, perhaps a host that users log in to; the nodes have four simulated GPUs each, with device files."""
+    """A controller, nodes, and perhaps hosts that users log in to; the nodes have four simulated GPUs each, with device files."""
 
-    def __init__(self, distribution, name="queue", login=False):
+    def __init__(self, distribution, name="queue", nodes=2, login=0):
         wheels = "demo" if distribution == "debian12" else "uv"
         options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", wheels)
-        self.cluster = Cluster(f"{name}{distribution[-2:]}", 3 + login, *options)
+        self.cluster = Cluster(f"{name}{distribution[-2:]}", 1 + nodes + login, *options)
         self.hosts = self.cluster.hosts
-        self.controller, self.nodes, self.login = self.hosts[0], self.hosts[1:3], self.hosts[3:]
+        self.controller, self.nodes, self.login = self.hosts[0], self.hosts[1 : 1 + nodes], self.hosts[1 + nodes :]
         for node in self.nodes:
             self.on(node, f"{DRIVER}; {DEVICES}")
         place = self.cluster.inventory.with_name(f"{self.cluster.name}-by-one")
