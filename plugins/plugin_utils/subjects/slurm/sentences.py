@@ -141,14 +141,17 @@ SENTENCES = {
     "slurm_switch_root": Sentence(
         "slurm_switch is {subject}, and 'root' is what the role calls the uppermost switch", "take another name"
     ),
-    "slurm_same_name": Sentence("{nodes} are all called {subject} by Slurm", "set slurm_node_name for them"),
+    "slurm_same_name": Sentence(
+        "{nodes} are all called {subject} by Slurm",
+        "give them other host names, or, with slurm_state: external, set slurm_node_name for them",
+    ),
     "slurm_no_node_name": Sentence(
         "{subject} is called '{name}', which Slurm does not take for a node",
-        "set slurm_node_name",
+        "give it another host name, or, with slurm_state: external, set slurm_node_name",
     ),
     "slurm_other_name": Sentence(
         "{subject} calls itself '{name}', and Slurm would have to know it as '{expected}'",
-        "give it that host name, or set slurm_node_name of this host to the one that it has",
+        "give it that host name, or, with slurm_state: external, set slurm_node_name to the one that it has",
     ),
     "slurm_no_processors": Sentence(
         "The kernel of {subject} does not show the topology of its processors",

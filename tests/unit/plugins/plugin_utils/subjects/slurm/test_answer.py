@@ -134,7 +134,9 @@ def test_nodes_of_one_name():
     hostvars = cluster()
     hostvars["gpu-2"]["ansible_facts"]["gpu_slurm"]["name"] = "gpu-1"
     hostvars["gpu-2"]["slurm_node_name"] = "gpu-1"
-    assert decide(hostvars)["problems"] == ["gpu-1, gpu-2 are all called gpu-1 by Slurm; set slurm_node_name for them."]
+    assert decide(hostvars)["problems"] == [
+        "gpu-1, gpu-2 are all called gpu-1 by Slurm; give them other host names, or, with slurm_state: external, set slurm_node_name for them."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -772,7 +772,8 @@ def test_what_all_nodes_are_told_of_the_cluster():
             "which jobs are not confined to their GPUs, or repair that."
         )),
         (changed(hosts(), "ctl", name="all"), (
-            "ctl is called 'all', which Slurm does not take for a node; set slurm_node_name."
+            "ctl is called 'all', which Slurm does not take for a node; "
+            "give it another host name, or, with slurm_state: external, set slurm_node_name."
         )),
         ({**hosts(), "gpu-2": {**hosts()["gpu-2"], "gpu_cluster_address": ""}}, (
             "The address of gpu-2 is not known; set gpu_cluster_address."

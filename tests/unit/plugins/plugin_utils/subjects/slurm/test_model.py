@@ -243,10 +243,13 @@ def test_no_text_of_a_node_makes_another_line(name, kind, profile, driver):
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
-        ({"name": ""}, "gpu-1 is called '', which Slurm does not take for a node; set slurm_node_name."),
+        ({"name": ""}, (
+            "gpu-1 is called '', which Slurm does not take for a node; give it another host name, or, with slurm_state: external, "
+            "set slurm_node_name."
+        )),
         ({"name": "n7"}, (
-            "gpu-1 calls itself 'n7', and Slurm would have to know it as 'gpu-1'; give it that host name, or set slurm_node_name of this host to "
-            "the one that it has."
+            "gpu-1 calls itself 'n7', and Slurm would have to know it as 'gpu-1'; give it that host name, or, with slurm_state: external, "
+            "set slurm_node_name to the one that it has."
         )),
         ({"places": []}, "The kernel of gpu-1 does not show the topology of its processors; set slurm_state: absent for it."),
         ({"memory_kib": 0}, "The kernel of gpu-1 does not show how much memory there is; set slurm_state: absent for it."),
