@@ -130,4 +130,6 @@ def sentence(one: Comparison) -> str:
         return f"{one.subject} ({one.observed}) is in the way of the plan"
     if one.status is Status.DIFFERS:
         return f"{one.subject} is {one.observed} instead of {one.desired}"
+    if one.remedy is Remedy.NONE:
+        return f"{one.subject} could not be judged: {one.observed}"
     return f"{one.subject} could not be measured"

@@ -16,7 +16,7 @@ class Status(str, Enum):
     MISSING = "missing"  # planned and not there
     DIFFERS = "differs"  # there, and not as planned
     UNWANTED = "unwanted"  # there, and in the way of the plan
-    UNKNOWN = "unknown"  # could not be measured
+    UNKNOWN = "unknown"  # could not be measured, or what is wanted could not be decided
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
@@ -100,3 +100,9 @@ def compared(
     else:
         status = Status.DIFFERS if observed else Status.MISSING
     return Comparison(component, subject, desired or "", observed or "", status, remedy, kind)
+
+
+def undecided(component: str, subject: str, desired: str, reason: str, kind: str) -> Comparison:
+    """Compare what was not measured, or what cannot be decided for this reason, which also says what to do."""
+    remedy = Remedy.NONE if reason else Remedy.MEASURE
+    return Comparison(component, subject, desired, reason.rstrip("."), Status.UNKNOWN, remedy, kind)

@@ -12,6 +12,7 @@ from ...documents.comparison import Comparison
 from ...documents.firewall import FirewallNode
 from ...documents.parsing import parse
 from ...problems.problem import Problem
+from ...problems.text import describe_all
 from ..subject import Decision, Node, Subject
 from .compare import compare_absent, compare_rules, compare_unmeasured
 from .decide import decide
@@ -44,8 +45,8 @@ def comparisons(node: Node) -> list[Comparison]:
     if not node.facts.get("gpu_firewall") or any(True for _one in problems(node.variables)):
         return compare_unmeasured()
     wanted, measured = _request(node), parse(FirewallNode, node.facts["gpu_firewall"], "gpu_firewall")
-    rules, _found = decide(wanted, measured)
-    return compare_rules(rules, wanted, measured) if rules else compare_unmeasured()
+    rules, found = decide(wanted, measured)
+    return compare_rules(rules, wanted, measured) if rules else compare_unmeasured(describe_all(found, SENTENCES))
 
 
 def _request(node: Node) -> Request:

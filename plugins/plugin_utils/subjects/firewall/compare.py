@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ....module_utils.host import nft
-from ...documents.comparison import Comparison, Remedy, Status, compared
+from ...documents.comparison import Comparison, Remedy, Status, compared, undecided
 from ...documents.firewall import FirewallNode
 from .decide import Rules
 from .nftables import table
@@ -24,9 +24,9 @@ def compare_rules(rules: Rules, wanted: Request, node: FirewallNode) -> list[Com
     return [_rules(rules, node), _peers(rules, node), *_doors(rules, node), *_kernel(wanted, node)]
 
 
-def compare_unmeasured() -> list[Comparison]:
-    """Return the one comparison of a node whose firewall was not looked at, or cannot be what is asked for."""
-    return [compared(COMPONENT, "firewall", "as declared", None, None, Remedy.MEASURE, "rules")]
+def compare_unmeasured(reason: str = "") -> list[Comparison]:
+    """Return the one comparison of a node whose firewall was not looked at, or cannot be what is asked for for this reason."""
+    return [undecided(COMPONENT, "firewall", "as declared", reason, "rules")]
 
 
 def compare_absent(recorded: bool) -> list[Comparison]:

@@ -12,6 +12,7 @@ from ...documents.comparison import Comparison
 from ...documents.parsing import parse
 from ...documents.qos import QosNode
 from ...problems.problem import Problem
+from ...problems.text import describe_all
 from ..subject import Decision, Node, Subject
 from .compare import compare_absent, compare_shares, compare_unmeasured
 from .decide import decide
@@ -48,9 +49,11 @@ def comparisons(node: Node) -> list[Comparison]:
         return compare_unmeasured()
     wanted = request(node.name, node.known, node.groups.get(GROUP, ()))
     measured = parse(QosNode, node.facts["gpu_qos"], "gpu_qos")
-    shapings, _found = decide(wanted, measured)
+    shapings, found = decide(wanted, measured)
+    if not shapings:
+        return compare_unmeasured(describe_all(found, SENTENCES))
     digest = table(wanted, [one.name for one in shapings])[1]
-    return compare_shares(shapings, digest, measured) if shapings else compare_unmeasured()
+    return compare_shares(shapings, digest, measured)
 
 
 def misfits(node: Node) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ....module_utils.host.tc import MAJOR
 from ....module_utils.settings import qos_plan
-from ...documents.comparison import Comparison, Remedy, Status, compared
+from ...documents.comparison import Comparison, Remedy, Status, compared, undecided
 from ...documents.qos import HtbClass, QosNode, Shaped
 from .decide import DEFAULT, TRAINING, Shaping, Share, is_ours
 from .rates import rate_text
@@ -31,9 +31,9 @@ def compare_shares(shapings: Iterable[Shaping], digest: str, node: QosNode) -> l
     return found
 
 
-def compare_unmeasured() -> list[Comparison]:
-    """Return the one comparison of a node whose traffic was not looked at, or cannot be shaped as declared."""
-    return [compared(COMPONENT, "qos", "as declared", None, None, Remedy.MEASURE, "shares")]
+def compare_unmeasured(reason: str = "") -> list[Comparison]:
+    """Return the one comparison of a node whose traffic was not looked at, or cannot be shaped as declared for this reason."""
+    return [undecided(COMPONENT, "qos", "as declared", reason, "shares")]
 
 
 def compare_absent(recorded: bool) -> list[Comparison]:

@@ -4,6 +4,7 @@
 """From variables and facts to the options of module firewall, and to sentences."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
@@ -273,6 +274,17 @@ def test_a_request_that_cannot_be_meant_is_not_judged():
     hostvars = {"gpu-1": {"gpu_cluster_address": "10.0.0.1", "firewall_state": "present", "firewall_ports": ["x"]}}
     (one,) = compare_node(SUBJECT, "gpu-1", hostvars, {"gpu_nodes": ["gpu-1"]}, {"gpu_firewall": FACT})
     assert (one.subject, one.status.value, one.kind) == ("firewall", "unknown", "rules")
+
+
+def test_rules_that_need_an_address_which_is_not_known_are_not_judged_and_it_is_named():
+    hostvars = {"gpu-1": {"gpu_cluster_address": "10.0.0.1", "firewall_state": "present"}, "gpu-2": {}}
+    found = compare_node(SUBJECT, "gpu-1", hostvars, GROUPS, {"gpu_firewall": FACT})
+    (one,) = checks(found)
+    assert (one["name"], one["status"], one["fix"]) == ("firewall_rules", "unknown", "")
+    assert one["reason"] == (
+        "firewall could not be judged: The training address of gpu-2 is not known, and without it gpu-2 would be shut out; "
+        "set gpu_cluster_address there, or run without --limit"
+    )
 
 
 def test_a_node_alone_and_outside_every_group():
