@@ -73,6 +73,7 @@ import tempfile
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import download
+from ..module_utils.host.ansible_module import move
 
 HINTS = {
     "answers": "correct the address",
@@ -137,7 +138,7 @@ def _replace(module, path, wanted):
     if wanted and found != wanted:
         url = download.without_password(address)
         module.fail_json(msg="The checksum of %s did not match: sha256:%s, not %s" % (url, found, wanted))
-    module.atomic_move(new, path)
+    move(module, new, path)
 
 
 def _fetch(module, path):

@@ -140,6 +140,8 @@ def main():
         found = None if place.is_adopted() else switching.verify(place, params, probes.known_user(params["user"]))
         if found:
             module.fail_json(msg=switching.explain(place, found), problem=found)
+        # What says that it is whole must not be on the disk before its files are.
+        module.run_command(["sync", "--file-system", place.link if place.is_adopted() else place.new])
         switching.switch(place, texts)
         answer.update(switching.prune(place, params["keep"]))
     except EnvironmentError as error:

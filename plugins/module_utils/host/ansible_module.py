@@ -11,6 +11,8 @@ import os
 import stat
 import tempfile
 
+from ..machine.files import flush
+
 # Of programs that run on a node. With SELinux, some that root starts, such as update-initramfs, may not enter the home directory
 # of the user who connected, and fail there.
 PLACE = "/"
@@ -66,7 +68,7 @@ def label(path):
 
 
 def replace_file(module, path, content, check=None, in_place=False):
-    """Put the bytes CONTENT in place at once; ``check(path of the new file)`` may refuse them before.
+    """Put the bytes CONTENT in place at once, and on the disk; ``check(path of the new file)`` may refuse them before.
 
     ``in_place``: what cannot be replaced, such as a mounted file, is written where it is.
     """
@@ -75,4 +77,11 @@ def replace_file(module, path, content, check=None, in_place=False):
         stream.write(content)
     if check is not None:
         check(new)
+    move(module, new, path, in_place)
+
+
+def move(module, new, path, in_place=False):
+    """Move a file to its place, so that a power cut leaves the former or the new one."""
+    flush(new)
     module.atomic_move(new, path, unsafe_writes=in_place)
+    flush(path)  # of another file system it was copied

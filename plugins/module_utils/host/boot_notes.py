@@ -9,9 +9,8 @@ __metaclass__ = type
 
 import json
 import os
-import tempfile
 
-from ..machine.files import make_directories
+from ..machine.files import make_directories, replace
 from .kept_files import remove_empty
 
 DIRECTORY = "/run/allreduce"
@@ -32,10 +31,7 @@ def write(tree, name, document, directory=DIRECTORY):
     place = os.path.dirname(path)
     if not os.path.isdir(place):
         make_directories(place)
-    handle, new = tempfile.mkstemp(dir=place)
-    with os.fdopen(handle, "w") as stream:
-        json.dump(document, stream)
-    os.rename(new, path)
+    replace(path, json.dumps(document), 0o600)
 
 
 def remove(tree, name, directory=DIRECTORY):

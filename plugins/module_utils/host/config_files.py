@@ -15,7 +15,7 @@ import re
 import stat
 import tempfile
 
-from ..machine.files import make_directories
+from ..machine.files import flush, make_directories
 from ..machine.regular import read_regular
 from .as_user import as_user
 from .kept_files import readable
@@ -165,6 +165,7 @@ def _replace(path, content):
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(as_bytes(content))
+        flush(new)
         os.rename(new, path)
     except (OSError, ValueError):
         os.unlink(new)

@@ -22,7 +22,7 @@ import shutil
 import tarfile
 import zlib
 
-from ..machine.files import make_directories
+from ..machine.files import flush, make_directories, replace
 from ..machine.problems import problem
 
 SENTENCES = {
@@ -82,10 +82,7 @@ def wait(place):
         return False
     if not os.path.isdir(os.path.dirname(place.override)):
         make_directories(os.path.dirname(place.override))
-    with io.open(place.override + ".new", "w", encoding="utf-8") as stream:
-        os.fchmod(stream.fileno(), 0o644)
-        stream.write(text)
-    os.rename(place.override + ".new", place.override)
+    replace(place.override, text)
     return True
 
 
@@ -122,6 +119,7 @@ def pack(place, path, certificate):
         member = tarfile.TarInfo(MANIFEST)
         member.size = len(content)
         tar.addfile(member, io.BytesIO(content))
+    flush(path + ".part")
     os.rename(path + ".part", path)
     return manifest
 

@@ -14,6 +14,7 @@ import errno
 import os
 import subprocess
 
+from ..machine.files import flush, replace
 from ..machine.regular import open_regular, read_regular
 
 KINDS = ("ed25519", "ecdsa", "rsa")
@@ -31,13 +32,20 @@ def comment_of(comment, rotation):
 
 
 def public_key(path):
-    """Return the text of the public key next to a private one; None where there is none."""
+    """Return the text of the public key next to a private one; None where there is none, or where one of both files is empty."""
+    if _is_empty(path):
+        return None
     try:
-        return read_regular(path + ".pub", LONGEST, follow=True).decode("utf-8", "replace")
+        return read_regular(path + ".pub", LONGEST, follow=True).decode("utf-8", "replace") or None
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
         raise
+
+
+def _is_empty(path):
+    """Return True for what a power cut leaves of a file that was not on the disk yet."""
+    return os.path.isfile(path) and not os.path.getsize(path)
 
 
 def comment_in(text):
@@ -130,7 +138,17 @@ def _remove(path):
 
 
 def _make(path, kind, comment):
+    """Make a pair; of one that a power cut left with an empty file, the private key is kept where it is whole."""
+    for name in (path, path + ".pub"):
+        if _is_empty(name):
+            os.unlink(name)
+    public = _public_part(path)
+    if public:
+        replace(path + ".pub", " ".join(public + [comment]) + "\n")
+        return
     _keygen(["-q", "-t", kind, "-N", "", "-C", comment, "-f", path])
+    flush(path)
+    flush(path + ".pub")
 
 
 def _public_part(path):

@@ -42,6 +42,15 @@ def write_beside(path, content, mode=0o644):
     return new
 
 
+def flush(path):
+    """Have what was written to a file on the disk; else a power cut can leave it empty, also under the name that it gets next."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def replace_bytes(path, content, mode=0o644):
     """Put the bytes in place at once, so that no reader sees a part of them, and a power cut leaves the former or the new ones."""
     os.rename(write_beside(path, content, mode), path)

@@ -70,6 +70,18 @@ def test_made_once(user):
     assert not user.run("next", check=True)["changed"]
 
 
+@pytest.mark.parametrize("empty", [FILES, FILES[:1], FILES[1:]])
+def test_a_pair_of_which_a_power_cut_left_an_empty_file(user, empty):
+    made = user.run()["public_key"]
+    for name in empty:
+        os.truncate(user.ssh / name, 0)
+    again = user.run()
+    assert user.fits() and user.names() == FILES
+    assert again["changed"] and again["public_key"].endswith(" t@n\n")
+    assert (again["public_key"] == made) is (empty == FILES[1:])
+    assert not user.run()["changed"]
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_the_keys_of_an_account_that_is_to_be_set_up_wait(user, check):
     entry = pwd.getpwnam(user.account.name)

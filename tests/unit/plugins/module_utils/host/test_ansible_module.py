@@ -63,6 +63,13 @@ def test_a_checker_reads_the_new_content_before_it_is_in_place(tmp_path):
     assert (seen, path.read_bytes()) == ([(b"a", False)], b"a")
 
 
+def test_a_new_file_is_on_the_disk_before_it_has_its_name_and_a_copy_after(tmp_path, monkeypatch):
+    path, flushed = tmp_path / "conf", []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append((os.fstat(descriptor).st_size, path.exists())))
+    replace_file(Module(tmp_path), str(path), b"ab")
+    assert flushed == [(2, False), (2, True)]
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 def test_only_what_cannot_be_replaced_is_written_in_place(tmp_path, in_place):
     module = Module(tmp_path)
