@@ -270,7 +270,7 @@ CAUSES = (
         r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)|"
         r"Unable to locate package (?P<name5>\S+)|Package '(?P<name6>[^']+)' has no installation candidate|"
         r"(?:No match for argument|Unable to find a match|missing groups or modules): (?P<name7>\S+)",
-        "no repository of the host has {name} {version}, which the plan names",
+        "no repository of the host has {package}, which the plan names",
         "request another version in gpu_stack_request, or complete the mirror",
     ),
     Cause("lock_held", r"Waiting for process with pid \d+ to finish", *_LOCK),
@@ -353,7 +353,7 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, given: str | N
     return {
         **(_NVIDIA if is_nvidia else _OTHER),
         "name": "",
-        "version": "",
+        "package": " ".join(filter(None, (groups.get("name"), groups.get("version")))),
         "file": "see the message above",
         "code": "an error",
         "source": source,

@@ -93,7 +93,7 @@ FAILURES = {
     "not in the repository": (
         "package_not_found",
         "no package matching 'nvidia-fabricmanager-550=1' is available",
-        ["no repository of the host has", "nvidia-fabricmanager-550"],
+        ["no repository of the host has nvidia-fabricmanager-550=1, which the plan names"],
     ),
     "not in the repository with that version": (
         "package_not_found",
