@@ -29,7 +29,7 @@ from ..plugin_utils.packages.change import (
     release_arguments,
 )
 from ..plugin_utils.packages.managers import Apt, Call, Dnf, manager_of
-from ..plugin_utils.packages.messages import is_rpm_locked
+from ..plugin_utils.packages.messages import is_for_damaged_lists, is_rpm_locked
 from ..plugin_utils.packages.plan import (
     PackagePlan,
     Steps,
@@ -68,6 +68,7 @@ class ActionModule(PackageAction):
     def act(self) -> dict[str, Any]:
         _validation, options = self.validate_argument_spec(SPEC)
         self._name, self._verb, self._unavailable = options["name"], "changed", []  # type: str, str, list[str]
+        self._forgot = False
         try:
             plan = PackagePlan(self._name) if options["state"] == "repaired" else self._plan(options)
             if plan is None:
@@ -185,13 +186,26 @@ class ActionModule(PackageAction):
     def _run(self, calls: Iterable[Call]) -> None:
         for call in calls:
             try:
-                answer = self._execute_unlocked(call)
+                answer = self._execute_with_lists(call)
             except StepFailed:
                 if not call.may_fail:
                     raise
             else:
                 shown = answer.get("diff") if call.module == HOLD else None
                 self.note_change(call.changes and bool(answer.get("changed")), shown)
+
+    def _execute_with_lists(self, call: Call) -> dict[str, Any]:
+        """Run a module; once more, with lists of the repositories fetched from the beginning, where damaged ones may be why it fails."""
+        try:
+            return self._execute_unlocked(call)
+        except StepFailed as failure:
+            remedy = [] if self._forgot else self._manager.forget()
+            if not remedy or not is_for_damaged_lists(failure.result):
+                raise
+            self._forgot = True
+            for step in [*remedy, *self._manager.refresh()]:
+                self._execute_unlocked(step)
+            return self._execute_unlocked(call)
 
     def _execute_unlocked(self, call: Call) -> dict[str, Any]:
         """Run a module; again, until the time for it is over, where it fails as another process has rpm's lock."""

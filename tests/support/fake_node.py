@@ -71,6 +71,7 @@ class FakeNode:
     rpm_locked: int = 0  # how many transactions find rpm's own lock held
     interrupted: bool = False
     fresh: bool = False  # whether the repositories' indexes were read
+    damaged: str = ""  # how apt fails with lists that a power cut has left, whatever it fetches
     failure: dict | None = None  # how the next installation ends
     complaint: str = ""  # what apt-get update says about the repositories
     builds: bool = True  # whether the compiler takes the kernel module
@@ -165,7 +166,7 @@ class FakeNode:
             words = words[2:]
         program = {
             "dnf": self._run_dnf, "apt-cache": self._madison, "dpkg": self._configure, "apt-get": self._run_apt_get,
-            "dkms": self._run_dkms,
+            "dkms": self._run_dkms, "find": self._find,
         }[words[0]]  # fmt: skip
         return {"changed": True, "rc": 0, "stdout": program(words) or "", "stderr": ""}
 
@@ -181,6 +182,10 @@ class FakeNode:
         assert words == ["dnf", "--assumeyes", "remove", "--duplicates"]
         self.interrupted = False
         return ""
+
+    def _find(self, words):
+        assert self.manager == "apt" and "-delete" in words
+        self.damaged, self.fresh = "", False
 
     def _madison(self, words):
         assert self.manager == "apt"
@@ -218,6 +223,8 @@ class FakeNode:
             )
         if state == "absent":
             return self._take_away(name, HELD)
+        if self.damaged:
+            raise Failure(self.damaged)
         chosen = {}
         for spec in name:
             package, _equals, version = spec.partition("=")

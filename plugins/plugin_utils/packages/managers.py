@@ -36,6 +36,16 @@ class Apt:
         """Return the calls that read the repositories' indexes."""
         return [Call("ansible.builtin.apt", {"update_cache": True, "lock_timeout": self.lock_timeout}, changes=False)]
 
+    def forget(self) -> list[Call]:
+        """Return the calls that remove apt's lists, which it then fetches again.
+
+        It does not write them through to the disk, and takes one that a power cut left empty or cut off for the current one.
+        """
+        places = ("/var/lib/apt/lists", "/var/cache/apt")
+        return [
+            _command("find", *places, "-maxdepth", "1", "-type", "f", "-not", "-name", "lock", "-delete", changes=False)
+        ]
+
     def ask_why(self) -> list[Call]:
         """Return the calls with which apt itself says why an index cannot be read: the module often does not."""
         return [_command("apt-get", "update", changes=False)]
@@ -105,6 +115,10 @@ class Dnf:
         no module accepts it. dnf itself waits for a lock without end.
         """
         return [_command("timeout", str(self.lock_timeout), "dnf", "--assumeyes", "makecache", changes=False)]
+
+    def forget(self) -> list[Call]:
+        """Return nothing: dnf compares its metadata with their checksums."""
+        return []
 
     def ask_why(self) -> list[Call]:
         """Return nothing: dnf has said it already."""

@@ -321,6 +321,12 @@ def is_rpm_locked(result: Mapping) -> bool:
     return re.search(_RPM_LOCK, text_of(result)) is not None
 
 
+def is_for_damaged_lists(result: Mapping) -> bool:
+    """Tell whether damaged lists of the repositories may be why: they lack packages, or cannot be read."""
+    known = recognize(CAUSES, clean(text_of(result)))
+    return known is not None and known[0].code in ("database_damaged", "package_not_found")
+
+
 def explain(result: Mapping, holder: Mapping | None = None, source: str | None = None) -> Explanation:
     """Explain a failed result, without what was being done; where no cause is known, the text is its message.
 

@@ -606,3 +606,24 @@ def test_dnf_is_not_asked_twice():
     one = node("dnf", failure={"msg": "something new"})
     assert run(one)["cause"] == "unknown"
     assert one.modules().count("command") == 1
+
+
+DAMAGED = {
+    "empty": "No package matching 'libcudnn9-cuda-12' is available",
+    "cut off": "E:The package lists or status file could not be parsed or opened.",
+}
+
+
+@pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
+def test_lists_that_a_power_cut_has_left_are_fetched_from_the_beginning(damaged):
+    one = node(damaged=damaged)
+    result = run(one)
+    assert result["changed"] and one.packages["libcudnn9-cuda-12"] == NEW
+    assert one.modules().count("command") == 1
+
+
+def test_they_are_so_once_and_what_no_repository_has_is_told():
+    one = node(repository={"bash": ["5.2"]})
+    result = run(one)
+    assert (result["failed"], result["cause"]) == (True, "package_not_found")
+    assert one.modules().count("command") == 1
