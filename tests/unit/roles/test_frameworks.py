@@ -138,3 +138,19 @@ def test_the_environments_are_made_once_for_a_role_that_depends_on_them(tmp_path
     run = run_roles(tmp_path, roles, EMPTY, "--extra-vars", "frameworks_relock=true")
     assert run.status == 0, run.output
     assert run.output.count("frameworks : Choose where the environments are created]") == times
+
+
+@pytest.mark.parametrize(("boot", "kept"), [(None, True), ("this", True), ("an earlier one", False), ("", False)])
+def test_what_uv_unpacked_before_another_boot_is_not_taken(tmp_path, boot, kept):
+    words, cache = load("roles/python_env/vars/main.yml")["__python_env_umask"], tmp_path / "cache"
+    noted = cache / f"boot-{os.uname().nodename}"
+    this = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    (cache / "archive").mkdir(parents=True)
+    if boot is not None:
+        noted.write_text(this if boot == "this" else boot)
+    found = subprocess.run(
+        [*words, "/bin/sh", "-c", "umask; exit 7"], env={**os.environ, "UV_CACHE_DIR": str(cache)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stdout) == (7, "0022\n")
+    assert ((cache / "archive").exists(), noted.read_text()) == (kept, this)
