@@ -17,7 +17,7 @@ from tests.lab.machines import guests, qemu
 
 # Files of ours that are cut off, and those left of a write that did not end.
 BROKEN = """
-find /etc /var/lib/allreduce -xdev -type f -path '*allreduce*' -size 0 ! -name '*.lock' -printf 'empty: %p\\n' 2>/dev/null
+find /etc /var/lib/allreduce -xdev -type f -path '*allreduce*' -size 0 ! -name '*lock' -printf 'empty: %p\\n' 2>/dev/null
 find /etc /var/lib/allreduce /opt/allreduce -xdev -maxdepth 3 \\( -name '*.part' -o -name '.ansible_tmp*' -o -name '*.tmp' \\) 2>/dev/null
 for file in /var/lib/allreduce/*.json; do [ ! -e "$file" ] || python3 -m json.tool "$file" > /dev/null 2>&1 || echo "no JSON: $file"; done
 """
