@@ -48,8 +48,7 @@ POINTS = {
 # A small file system of its own, as installers make it.
 OWN_BOOT = """
 set -eu
-truncate -s 160M /root/boot.img; mkfs.ext4 -q /root/boot.img; mkdir -p /mnt/boot
-mount /root/boot.img /mnt/boot; cp -ax /boot/. /mnt/boot/; mount --move /mnt/boot /boot
+mkdir -p /mnt/boot; mount -t tmpfs -o size=160m tmpfs /mnt/boot; cp -ax /boot/. /mnt/boot/; mount --move /mnt/boot /boot
 """
 FILL = "fallocate -l $(( ($(df --output=avail -k {place} | tail -1) - {left}) * 1024 )) {place}/filler"
 
@@ -136,11 +135,11 @@ def test_30_no_room_for_the_initramfs_is_said_and_made_up_for(machine):
         machine.run("umount -l /boot", check=False)
 
 
-def test_40_a_full_disk_is_refused_before_anything_is_changed(machine):
+def test_40_a_full_disk_is_refused_before_anything_is_changed(machine, tmp_path):
     before = machine.fingerprint(machine.host)
     machine.run(FILL.format(place="/var/lib", left=4096))
     try:
-        run = machine.site(gpu_stack_request={**STACK, "driver": "580"})
+        run = machine.site(gpu_stack_request={**STACK, "driver": "580"}, stack_lock=str(tmp_path / "lock.yml"))
         assert run.status == 2
         assert re.search(r"\bfree\b", last_message(run)), last_message(run)
     finally:
