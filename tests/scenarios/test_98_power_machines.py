@@ -136,6 +136,7 @@ def test_30_no_room_for_the_initramfs_is_said_and_made_up_for(machine):
 
 
 def test_40_a_full_disk_is_refused_before_anything_is_changed(machine, tmp_path):
+    machine.converges()
     machine.run("systemctl stop allreduce-health.timer")  # it writes what it finds
     before = machine.fingerprint(machine.host)
     machine.run(FILL.format(place="/var/lib", left=4096))
