@@ -49,19 +49,8 @@ def test_the_context_has_the_archive_and_how_to_install_it(context):
 
 def test_what_the_image_will_install(context, released, tmp_path):
     """The context's own program reads it, as it does in the image, from the collection as it was installed there."""
-    ansible = (
-        sys.executable,
-        "-m",
-        "ansible",
-        "galaxy",
-        "collection",
-        "install",
-        "--offline",
-        "--force",
-        "-p",
-        tmp_path,
-    )
-    run(*ansible, context / "_build" / ARCHIVE, cwd=tmp_path, env=released.env)
+    install = ("galaxy", "collection", "install", "--offline", "--force", "-p", tmp_path, context / "_build" / ARCHIVE)
+    run(sys.executable, "-m", "ansible", *install, cwd=tmp_path, env=released.env)
     program = context / "_build" / "scripts" / "introspect.py"
     names = [f"--write-{kind}={tmp_path / kind}" for kind in ("pip", "bindep")]
     found = run(sys.executable, program, "introspect", *names, tmp_path, cwd=tmp_path, env=released.env)

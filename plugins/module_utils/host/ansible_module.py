@@ -84,4 +84,4 @@ def move(module, new, path, in_place=False):
     """Move a file to its place, so that a power cut leaves the former or the new one."""
     flush(new)
     module.atomic_move(new, path, unsafe_writes=in_place)
-    flush(path)  # of another file system it was copied
+    flush(path)  # what came from another file system was copied

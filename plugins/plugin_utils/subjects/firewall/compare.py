@@ -25,7 +25,7 @@ def compare_rules(rules: Rules, wanted: Request, node: FirewallNode) -> list[Com
 
 
 def compare_unmeasured(reason: str = "") -> list[Comparison]:
-    """Return the one comparison of a node whose firewall was not looked at, or cannot be what is asked for for this reason."""
+    """Return the one comparison of a node whose firewall was not looked at, or, for this reason, cannot be as asked for."""
     return [undecided(COMPONENT, "firewall", "as declared", reason, "rules")]
 
 

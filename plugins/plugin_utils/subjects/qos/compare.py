@@ -32,7 +32,7 @@ def compare_shares(shapings: Iterable[Shaping], digest: str, node: QosNode) -> l
 
 
 def compare_unmeasured(reason: str = "") -> list[Comparison]:
-    """Return the one comparison of a node whose traffic was not looked at, or cannot be shaped as declared for this reason."""
+    """Return the one comparison of a node whose traffic was not looked at, or, for this reason, cannot be shaped as declared."""
     return [undecided(COMPONENT, "qos", "as declared", reason, "shares")]
 
 

@@ -622,7 +622,7 @@ def test_lists_that_a_power_cut_has_left_are_fetched_from_the_beginning(damaged)
     assert one.modules().count("command") == 1
 
 
-def test_they_are_so_once_and_what_no_repository_has_is_told():
+def test_lists_are_fetched_again_once_and_what_no_repository_has_is_told():
     one = node(repository={"bash": ["5.2"]})
     result = run(one)
     assert (result["failed"], result["cause"]) == (True, "package_not_found")
