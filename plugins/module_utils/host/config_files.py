@@ -15,7 +15,7 @@ import re
 import stat
 import tempfile
 
-from ..machine.files import flush, make_directories
+from ..machine.files import flush, make_directories, masked
 from ..machine.regular import read_regular
 from .as_user import as_user
 from .kept_files import readable
@@ -183,7 +183,8 @@ def _take(wanted, steps, write, label):
     if "write" in steps:
         if not os.path.isdir(os.path.dirname(path)):
             make(os.path.dirname(path))
-        write(path, wanted["content"])
+        with masked(~int(wanted["mode"], 8) & 0o777):  # what is to be secret never is a file that others can read
+            write(path, wanted["content"])
     if steps and wanted["state"] != "absent":
         os.chown(path, pwd.getpwnam(wanted["owner"]).pw_uid, grp.getgrnam(wanted["group"]).gr_gid)
         os.chmod(path, int(wanted["mode"], 8))

@@ -10,7 +10,7 @@ __metaclass__ = type
 import os
 import stat
 
-from ..machine.files import make_directories
+from ..machine.files import make_directories, masked
 
 
 def read(tree, path):
@@ -65,7 +65,8 @@ def put(tree, path, entry, replace):
         return
     if os.path.islink(place):
         os.unlink(place)  # what it points to belongs to another owner
-    replace(place, entry["content"].encode("utf-8", "surrogateescape"))
+    with masked(~int(entry["mode"], 8) & 0o777):  # what is to be secret never is a file that others can read
+        replace(place, entry["content"].encode("utf-8", "surrogateescape"))
     os.chmod(place, int(entry["mode"], 8))
     if "owner" in entry:
         os.chown(place, entry["owner"], entry["group"])

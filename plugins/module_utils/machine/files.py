@@ -8,6 +8,17 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import os
+from contextlib import contextmanager
+
+
+@contextmanager
+def masked(mask):
+    """Have what is made meanwhile without the rights of ``mask``, whatever the umask of the process."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def make_directories(path, mask=0o022):
@@ -15,11 +26,8 @@ def make_directories(path, mask=0o022):
 
     Hardened hosts give root 027 or 077, with which no other user would get through a directory that is made on the way.
     """
-    before = os.umask(mask)
-    try:
+    with masked(mask):
         os.makedirs(path)
-    finally:
-        os.umask(before)
 
 
 def write_beside(path, content, mode=0o644):

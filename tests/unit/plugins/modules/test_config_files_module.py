@@ -103,6 +103,22 @@ def test_secrets_are_written_and_never_shown(wanted):
     assert secret not in json.dumps(result)
 
 
+# The module, which writes the rights that each file gets to standard error.
+TELLING = """
+import sys
+sys.addaudithook(lambda event, given: event == "os.chmod" and sys.stderr.write("%s %04o\\n" % (given[0], given[1])))
+"""
+
+
+def test_a_new_secret_is_at_no_time_a_file_that_others_can_read(wanted):
+    arguments = {"ANSIBLE_MODULE_ARGS": {"files": [wanted], "secrets": ["value"]}}
+    command = [sys.executable, "-c", TELLING + PROGRAM, "/", json.dumps(arguments)]
+    environment = {**os.environ, "PYTHONPATH": COLLECTIONS}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    given = [line.split()[1] for line in done.stderr.splitlines() if wanted["path"] in line]
+    assert set(given) == {"0640"} and Path(wanted["path"]).read_text() == wanted["content"]
+
+
 @pytest.fixture
 def theirs():
     with account() as user:
