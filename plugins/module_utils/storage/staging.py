@@ -62,7 +62,8 @@ def stage(wanted, check=False):
     known = manifest.parse(_text(before), place.manifest_name)[0] if before else {}
     sound = _sound(place, known, wanted["verify"])
     if before and len(sound) == len(known) and _digest(before) == wanted["checksum"]:
-        return dict(answer, digest=_digest(before), files=len(known), copied=0, bytes=0)
+        answer.update(digest=_digest(before), files=len(known), copied=0, bytes=0)
+        return dict(answer, changed=_tidy(place, check))
     source = source_of(wanted["source"])
     text, files, answer["problems"] = _wanted(source, wanted)
     if answer["problems"]:
@@ -70,7 +71,7 @@ def stage(wanted, check=False):
     kept = {name for name in sound if known[name] == files.get(name)}
     answer.update(digest=_digest(text), files=len(files), copied=0, bytes=0)
     if _digest(before) == answer["digest"] and len(kept) == len(files):
-        return answer
+        return dict(answer, changed=_tidy(place, check))
     missing = sorted(set(files) - kept - _staged(place, files))
     sizes, answer["problems"] = _sizes(source, missing, place, wanted["jobs"])
     answer.update(changed=not answer["problems"], copied=len(missing), bytes=sum(sizes))
@@ -217,6 +218,14 @@ def _move(place):
         os.rename(place.target, place.replaced)
     os.rename(place.staging, place.target)
     _remove(place.replaced)
+
+
+def _tidy(place, check):
+    """Remove the version before, which a run that ended while it was removed has left; return whether there was one."""
+    found = os.path.lexists(place.replaced)
+    if found and not check:
+        _remove(place.replaced)
+    return found
 
 
 def _remove(path):

@@ -187,11 +187,14 @@ def test_a_crash_while_the_new_version_takes_its_place(place, is_moved):
     stage(place)
     scratch = place / "scratch"
     os.rename(str(scratch / "set"), str(scratch / ("set" if is_moved else ".set.staging")))
-    (scratch / ".set.replaced").mkdir()
-    (scratch / ".set.replaced" / "old").write_bytes(b"")
-    found = stage(place)
-    if not is_moved:
-        assert found["copied"] == 0 and there(place) == complete(place)
+    sums = digest((place / "source" / "SHA256SUMS").read_bytes())
+    for options in ({}, {"checksum": sums}):
+        (scratch / ".set.replaced").mkdir(exist_ok=True)
+        (scratch / ".set.replaced" / "old").write_bytes(b"")
+        assert stage(place, check=True, **options)["changed"] and (scratch / ".set.replaced" / "old").exists()
+        found = stage(place, **options)
+        assert (found["changed"], found["copied"]) == (True, 0) and there(place) == complete(place)
+        assert stage(place, **options)["changed"] is False
     staging.unstage(wanted(place))
     assert there(place) == {}
 
