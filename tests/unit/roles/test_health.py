@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.health import installed
 
 from tests.support.local_play import CHECKOUT, run_roles
 
@@ -60,6 +62,16 @@ def test_what_is_there_is_removed(tmp_path):
     assert "service allreduce-health.timer" in run.output
 
 
+def test_a_removal_ends_with_what_tells_that_there_is_something_to_remove(tmp_path):
+    """A run that is interrupted before goes on, and the metrics of a check that is on its way do not stay."""
+    tasks = yaml.safe_load((ROLE / "tasks" / "absent.yml").read_text("utf-8"))
+    steps = [next(key for key in one if "." in key).rpartition(".")[2] for one in tasks]
+    assert steps == ["service", "file", "config_files"]
+    assert "/var/lib/allreduce/health" in tasks[1]["loop"]
+    files = list(written(tmp_path, tasks[2]["allreduce.gpu.config_files"]["files"]))
+    assert files[0].endswith("/allreduce_health.prom") and files[-1] == installed.DECLARATION
+
+
 @pytest.mark.parametrize(("variables", "word"), [
     ({"health_thresholds": {"colour": 1}}, "colour"), ({"health_skip_checks": ["colour"]}, "colour"),
     ({"health_hook": "drain"}, "health_hook is drain"), ({"health_textfile_directory": "/a b"}, "health_textfile_directory is /a b"),
@@ -70,13 +82,10 @@ def test_what_cannot_be_meant_is_refused_before_the_node_is_asked(tmp_path, vari
     assert run.status != 0 and modules(run) == [] and word in run.output
 
 
-def written(place: Path, **variables) -> dict:
+def written(place: Path, files="{{ __health_files + __health_program + __health_directories }}", **variables) -> dict:
     """The files of the role, by its own words."""
     (place / "templates").symlink_to(ROLE / "templates")
-    copy = {
-        "content": "{{ (__health_files + __health_program + __health_directories) | to_json }}",
-        "dest": str(place / "files.json"),
-    }
+    copy = {"content": "{{ (" + files.strip("{} ") + ") | to_json }}", "dest": str(place / "files.json")}
     book = {
         "hosts": "localhost", "gather_facts": False, "vars_files": [str(ROLE / "defaults" / "main.yml"), str(ROLE / "vars" / "main.yml")],
         "tasks": [{"ansible.builtin.copy": copy}],
