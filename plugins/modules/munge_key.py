@@ -13,7 +13,8 @@ short_description: Keep the key with which the hosts of a Slurm cluster trust ea
 version_added: 0.1.0
 description:
   - Makes the key of munge on the first host and returns it, or brings it to another one. Only its user can read the file.
-  - Restarts nothing. Works before the package of munge is installed, which then takes the file over.
+  - Restarts nothing, and reports a change until munged has been restarted with the key. Works before the package of munge is
+    installed, which then takes the file over.
   - The key is a secret. Register the answer only in a task with C(no_log=true).
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -60,6 +61,7 @@ import binascii
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import munge_key
+from ..module_utils.machine.files import FileTree
 
 
 def main():
@@ -71,7 +73,7 @@ def main():
     path, given = module.params["path"], module.params["key"]
     try:
         wanted = base64.b64decode(given.encode("ascii")) if given else None
-        changed, key = munge_key.keep(path, wanted, munge_key.owner(), module.check_mode)
+        changed, key = munge_key.bring(FileTree(), path, wanted, munge_key.owner(), module.check_mode)
     except (EnvironmentError, ValueError, binascii.Error) as error:
         module.fail_json(msg="The key of munge cannot be kept: %s." % error)
     shown = {"before": "another key, or none\n", "after": "the key of the cluster\n"} if changed else {}

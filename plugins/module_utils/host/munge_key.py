@@ -15,9 +15,12 @@ import pwd
 import stat
 
 from ..machine.regular import read_regular
+from . import boot_notes
 
 PATH = "/etc/munge/munge.key"
-USER = "munge"
+USER, DAEMON = "munge", "munged"
+# The processes that have the key before, which a restart ends.
+NOTE = "munge"
 # What is made; munged takes 32 to 1024 bytes (munge.7, mungekey.8).
 SIZE, SHORTEST, LONGEST = 1024, 32, 1024
 MODE, DIRECTORY_MODE = 0o400, 0o700
@@ -46,6 +49,36 @@ def is_placed(path, identity):
     """Return True if the key that is there belongs to its user, and only that one can read it."""
     status = os.lstat(path)
     return stat.S_IMODE(status.st_mode) == MODE and (status.st_uid, status.st_gid) == identity
+
+
+def bring(tree, path, wanted, identity, check):
+    """Do what ``keep`` does; changed is also a key that no restart has brought into use, as where a run ended before that."""
+    if not check and keep(path, wanted, identity, True)[0]:
+        boot_notes.write(tree, NOTE, daemons(tree))
+    changed, key = keep(path, wanted, identity, check)
+    return changed or is_waiting(tree, check), key
+
+
+def is_waiting(tree, check):
+    """Return True if a process that was there before the key still runs."""
+    noted = boot_notes.read(tree, NOTE)
+    if noted is None:
+        return False
+    found = any(one in noted for one in daemons(tree))
+    if not found and not check:
+        boot_notes.remove(tree, NOTE)
+    return found
+
+
+def daemons(tree):
+    """Return [[pid, when it started, in ticks since boot]] of munged (proc_pid_stat(5))."""
+    found = []
+    for pid in (name for name in tree.names("/proc") if name.isdigit()):
+        head, dummy, rest = (tree.text("/proc/%s/stat" % pid) or "").rpartition(")")
+        fields = rest.split()
+        if head.partition("(")[2] == DAEMON and len(fields) > 19:
+            found.append([int(pid), int(fields[19])])
+    return found
 
 
 def keep(path, wanted, identity, check):

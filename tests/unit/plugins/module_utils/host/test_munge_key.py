@@ -8,6 +8,7 @@ import stat
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import munge_key
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 SELF = (os.getuid(), os.getgid())
 
@@ -48,6 +49,29 @@ def test_another_host_takes_it(path, there):
     assert content(path) == wanted
     assert munge_key.keep(path, wanted, SELF, False) == (False, wanted)
     assert os.listdir(os.path.dirname(path)) == ["munge.key"]
+
+
+def stat_of(pid, start, name="munged"):
+    return f"{pid} ({name}) S 1 " + " ".join(["0"] * 17) + f" {start} 0\n"
+
+
+def test_a_key_is_new_until_munged_was_restarted_with_it(path, tmp_path):
+    """A run that ends between the two, such as by a package that cannot be installed, leaves a munged with the key before."""
+    here = tree(tmp_path / "root", {"/proc/7/stat": stat_of(7, 100), "/proc/8/stat": stat_of(8, 90, "sshd")})
+    wanted = b"k" * 64
+    assert munge_key.bring(here, path, wanted, SELF, False) == (True, wanted)
+    for check in (True, False):
+        assert munge_key.bring(here, path, wanted, SELF, check) == (True, wanted)
+    (tmp_path / "root" / "proc" / "7" / "stat").write_text(stat_of(7, 300), "utf-8")
+    assert munge_key.bring(here, path, wanted, SELF, False) == (False, wanted)
+    assert not here.names("/run/allreduce")
+
+
+def test_a_key_that_comes_before_munged_needs_no_restart(path, tmp_path):
+    here = tree(tmp_path / "root", {})
+    assert munge_key.bring(here, path, b"k" * 64, SELF, False)[0]
+    tree(tmp_path / "root", {"/proc/7/stat": stat_of(7, 100)})
+    assert not munge_key.bring(here, path, b"k" * 64, SELF, False)[0]
 
 
 def test_check_mode_makes_none_and_returns_none(path):
