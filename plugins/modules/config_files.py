@@ -104,7 +104,7 @@ options:
       then:
         description:
           - Program and arguments to run once the file is in place or gone, such as V(ldconfig); once for all entries that name the same.
-          - If it fails, or the execution is interrupted before its end, the next execution runs it again, unless O(secrets) are given.
+          - If it fails, or the execution is interrupted before its end, the next execution runs it again.
         type: list
         elements: str
         default: []
@@ -219,7 +219,7 @@ def follow(module, changed):
 
     In check mode, those that would run.
     """
-    late = seen_files.unnoted(FileTree(), module.params["noted"])
+    late = seen_files.unnoted(FileTree(), module.params["noted"]) | seen_files.due(FileTree())
     commands = []
     for entry in module.params["files"]:
         due = entry["path"] in changed or seen_files.name(entry) in late
@@ -232,6 +232,20 @@ def follow(module, changed):
             text = "The files are as declared, but %s ended with %d: %s. The next run tries it again."
             module.fail_json(msg=text % (" ".join(command), rc, said))
     return commands
+
+
+def begin(module, plans):
+    """Note what follows the entries that change: those of files with secrets have no other note."""
+    names = {seen_files.name(wanted) for wanted, _found, steps in plans if steps and wanted["then"]}
+    if names and not module.params["noted"]:
+        seen_files.note_due(FileTree(), seen_files.due(FileTree()) | names)
+
+
+def end(module):
+    """Forget what followed these entries."""
+    due, names = seen_files.due(FileTree()), {seen_files.name(entry) for entry in module.params["files"]}
+    if due & names:
+        seen_files.note_due(FileTree(), due - names)
 
 
 def main():
@@ -254,6 +268,7 @@ def main():
         pairs = [(config_files.completed(wanted, found), found) for wanted, found in pairs]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
+            begin(module, plans)
             for wanted, _found, steps in plans:
                 config_files.apply(wanted, steps, writer(module, wanted), label)
     except (EnvironmentError, KeyError, ValueError) as error:
@@ -261,6 +276,8 @@ def main():
     changes = [plan for plan in plans if plan[2]]
     paths = [wanted["path"] for wanted, _found, _steps in changes]
     followed = follow(module, paths)
+    if not module.check_mode:
+        end(module)
     seen = (
         {}
         if module.check_mode

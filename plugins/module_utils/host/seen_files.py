@@ -17,7 +17,7 @@ import json
 
 from . import boot_notes, config_files, kept_files
 
-NOTES = "files"
+NOTES, DUE = "files", "due"
 # The entry of a file of which all is told by its path, state, content, mode, owner and group; its checker sees only a new content.
 PLAIN = frozenset(["path", "state", "content", "mode", "owner", "group", "validate"])
 DEFAULTS = {"state": "file", "mode": "0644", "owner": "root", "group": "root"}
@@ -70,6 +70,23 @@ def unnoted(tree, noted):
     known = _noted(tree)
     absent = {"words": "absent"}
     return {one for one, asked in noted.items() if known.get(one, absent)["words"] != asked}
+
+
+def due(tree):
+    """Return the names of the entries that an execution began to change, and did not reach the end of what follows them."""
+    found = boot_notes.read(tree, DUE, boot_notes.KEPT)
+    return {one for one in found if isinstance(one, type(""))} if isinstance(found, list) else set()
+
+
+def note_due(tree, names):
+    """Note these names, and no others, as due. Where that cannot be done nothing is lost but the way back from an interruption."""
+    try:
+        if names:
+            boot_notes.write(tree, DUE, sorted(names), boot_notes.KEPT)
+        else:
+            boot_notes.remove(tree, DUE, boot_notes.KEPT)
+    except EnvironmentError:
+        return
 
 
 def note_settings(tree, record, files):

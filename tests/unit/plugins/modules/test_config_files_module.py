@@ -29,7 +29,8 @@ config_files.main()
 """
 
 
-def run(check, *files, notes="/", **options):
+def run(check, *files, notes=None, **options):
+    notes = notes or Path(files[0]["path"]).parent / "notes"
     options = {"_ansible_check_mode": check, "_ansible_diff": True, **options}
     arguments = {"ANSIBLE_MODULE_ARGS": {"files": list(files), **options}}
     done = subprocess.run(
@@ -221,6 +222,21 @@ def test_what_follows_runs_in_the_next_run_where_one_was_interrupted(wanted, tmp
     assert (result["changed"], result["changed_paths"], times(tmp_path)) == (True, [], 1 if check else 2)
     if not check:
         assert not noted(False, entry, tmp_path)["changed"] and times(tmp_path) == 2
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_follows_runs_in_the_next_run_of_files_with_secrets_too(wanted, tmp_path, check, refused):
+    """The command failed, or a later file was refused before it could run."""
+    other = {**wanted, "path": str(tmp_path / "other"), "validate": ["sh", "-c", "exit 1"] if refused else []}
+    entry = following(wanted, tmp_path)
+    first = entry if refused else dict(entry, then=["false"])
+    assert run(False, first, other, secrets=["value"])["failed"] and times(tmp_path) == 0
+    result = run(check, entry, dict(other, validate=[]), secrets=["value"])
+    assert result["changed"] and times(tmp_path) == (0 if check else 1)
+    if not check:
+        assert not run(False, entry, dict(other, validate=[]), secrets=["value"])["changed"] and times(tmp_path) == 1
+        assert os.listdir(tmp_path / "notes") == []
 
 
 def test_nothing_follows_what_was_never_there(wanted, tmp_path):
