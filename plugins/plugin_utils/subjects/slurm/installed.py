@@ -25,6 +25,8 @@ from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, dis
 from .request import CONTROLLERS, LOGIN_NODES, PRESENT, is_node_name, misfits, problems, request, state_of
 
 NAMES = {"path": "/etc/hosts", "block_name": "allreduce.gpu slurm", "in_place": True}
+# There as long as slurmctld has not been told of its files.
+DUE = "/var/lib/allreduce/slurm_due.json"
 BINARIES = "slurm-wlm-basic-plugins"  # the package that makes the user slurm
 # The service that a GPU's device files are there with, where there is one.
 DEVICES = "nvidia-persistenced.service nvidia-fabricmanager.service"
@@ -58,8 +60,8 @@ def _whole(node: Node) -> Cluster | list[Problem]:
 
 def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return the work of the role on a host: ``problems``, and without any ``first``: files before the packages, ``packages``, ``files``,
-    and ``services`` as {name, unit}; of the controller also ``sent``, files that slurmctld sends, and ``accounting``, options of
-    slurm_accounting. cluster: what shared returned.
+    and ``services`` as {name, unit}; of the controller also ``told``, the command that tells slurmctld of its files, and ``accounting``,
+    options of slurm_accounting. cluster: what shared returned.
     """
     found = [*problems(node.variables), *misfits(node.groups, node.variables)]
     row = None if found else distribution_of(node.name, system_of(node.facts))
@@ -85,7 +87,7 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
     owner = _user(node)
     texts = configuration.contents(made)
     directory = {"path": configuration.STATE, "state": "directory", "mode": "0755", "owner": owner, "group": owner}
-    closed = {"mode": "0600", "owner": owner, "group": owner}
+    closed, told = {"mode": "0600", "owner": owner, "group": owner}, {"then": ["touch", DUE]}
     restarted = [(name, configuration.at_start(made, name)) for name in ("slurmdbd", "slurmctld")]
     return {
         "problems": [],
@@ -99,11 +101,11 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
             {**NAMES, "block": _names(made)},
             directory,
             {"path": f"{DIRECTORY}/slurmdbd.conf", "content": configuration.accounting(made), **closed},
-            *({"path": f"{DIRECTORY}/{name}", "content": text} for name, text in texts.items()),
-            *({"path": f"{DIRECTORY}/{name}", "state": "absent"} for name in configuration.unwanted(made)),
+            *({"path": f"{DIRECTORY}/{name}", "content": text, **told} for name, text in texts.items()),
+            *({"path": f"{DIRECTORY}/{name}", "state": "absent", **told} for name in configuration.unwanted(made)),
         ],
         "services": [_service(name) for name in ON_CONTROLLER],
-        "sent": [f"{DIRECTORY}/{name}" for name in (*texts, *configuration.unwanted(made))],
+        "told": ["sh", "-c", f"scontrol reconfigure && rm -f {DUE}"],
         "accounting": limits.declared(made.wanted.cluster, made.wanted.qos, made.wanted.accounts),
     }
 
@@ -252,6 +254,7 @@ def removed(node: Node) -> dict[str, Any]:
         *(DROP_IN % name for name in ("slurmctld", "slurmdbd", "slurmd")),
         backup.PROGRAM,
         backup.STAMP,
+        DUE,
         *(
             f"{DIRECTORY}/{name}"
             for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", switches.FILE, *FILES)

@@ -4,10 +4,12 @@
 """A cluster that the role installs: what is written where, what leads to a restart, what is refused, what goes."""
 
 import gzip
+import os
 import re
 import subprocess
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.node.state import RECORDS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked, Job
@@ -25,6 +27,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.reque
     request,
 )
 
+from tests.support.local_play import CHECKOUT
 from tests.support.slurm import cluster_hosts as hosts
 from tests.support.slurm import cluster_node as node
 from tests.support.slurm import measured
@@ -65,6 +68,28 @@ def test_the_controller_s_files():
     assert "NodeName=gpu-1 NodeAddr=10.0.0.2 Boards=1" in files(found)["/etc/slurm/allreduce_nodes.conf"]
     assert "ConstrainDevices=yes" in files(found)["/etc/slurm/cgroup.conf"]
     assert [one["name"] for one in found["services"]] == ["munge", "mariadb", "slurmdbd", "slurmctld"]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_slurmctld_is_told_of_its_files_also_by_the_run_after_one_that_ended_before(tmp_path, status):
+    """The file that says so is a record, which a measurement names, and goes when slurmctld has been told."""
+    found = answer(hosts())
+    sent = [
+        one
+        for one in found["files"]
+        if one["path"].startswith("/etc/slurm/") and not one["path"].endswith("slurmdbd.conf")
+    ]
+    assert len(sent) > 3 and all(one["then"] == ["touch", installed.DUE] for one in sent)
+    place, _slash, record = installed.DUE.rpartition("/")
+    controller = CHECKOUT / "roles" / "slurm" / "tasks" / "controller.yml"
+    assert place == RECORDS and f"'{record.removesuffix('.json')}' in __slurm_records" in controller.read_text("utf-8")
+    due, program = tmp_path / record, tmp_path / "scontrol"
+    due.touch()
+    program.write_text(f"#!/bin/sh\nexit {status}\n", "utf-8")
+    program.chmod(0o755)
+    command = [one.replace(installed.DUE, str(due)) for one in found["told"]]
+    done = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+    assert (done.returncode, due.exists()) == (status, bool(status))
 
 
 def test_the_controller_knows_the_names_of_all_hosts_that_ask_for_jobs():
@@ -707,6 +732,7 @@ def test_all_that_goes():
         *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in ("slurmctld", "slurmdbd", "slurmd")),
         "/opt/allreduce/lib/slurm-backup",
         "/var/lib/allreduce/slurmdbd_version",
+        installed.DUE,
         *(
             f"/etc/slurm/{name}"
             for name in (
