@@ -69,6 +69,8 @@ def take_down(machine, destroy, check=False):
         steps.append(plan.step("record", records.PATH, "there", None if destroy else "kept for later"))
     if problems or check:
         return _answer(steps, None, problems)
+    if any(one["kind"] == "initramfs" for one in steps):
+        _write(machine, dict(record, pending=["initramfs"]))
     problems = apply_steps(machine, steps)
     if not problems and ends:
         _put_away(machine, None if destroy else record)

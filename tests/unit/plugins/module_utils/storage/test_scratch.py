@@ -240,6 +240,20 @@ def test_interrupted_and_continued(tmp_path, fails):
     assert [one[3] for one in here.signatures["/dev/md127"]] == ["xfs"]
 
 
+@pytest.mark.parametrize("destroy", [False, True])
+@pytest.mark.parametrize("fails", ["umount", "update-initramfs", "mdadm", "systemctl"])
+def test_a_removal_that_is_interrupted_is_continued(tmp_path, fails, destroy):
+    here = node(tmp_path)
+    assert kinds(settle(here.machine(), WANTED))
+    here.fails, here.calls = fails, []
+    assert codes(take_down(here.machine(), destroy)) == ["command_failed"]
+    here.fails, here.calls = None, []
+    assert kinds(take_down(here.machine(), destroy))
+    assert ["update-initramfs", "-u", "-k", "all"] in here.calls or fails != "update-initramfs"
+    assert not here.tree.exists("/scratch") and "md127" not in here.tree.names("/sys/block")
+    assert kinds(take_down(here.machine(), destroy)) == []
+
+
 def test_an_option_is_added(tmp_path):
     here = node(tmp_path)
     assert kinds(settle(here.machine(), WANTED))
