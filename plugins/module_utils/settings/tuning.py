@@ -13,6 +13,10 @@ from ..machine.problems import problem
 from . import applied, tuning_plan, tuning_record
 
 
+# Files, and programs that did not run after them, that the next boot brings into use.
+ARGUMENTS = (kernel_arguments.DROP_IN, "update-grub")
+
+
 class Machine:
     """The doors to a node, and where what was before is recorded.
 
@@ -36,8 +40,9 @@ def settle(machine, wanted, check=False):
         directories = kept_files.missing_directories(tree, made + [machine.record])
         had = {one: kernel_arguments.had(tree, arguments["tool"], one) for one in wanted["arguments"]}
         lines = kernel_arguments.lines(tree, arguments["tool"])
-        known = tuning_plan.recorded_before(known, steps, directories, had, lines)
+        known = tuning_plan.recorded_before(known, steps, directories, had, lines, profile["directory"])
         write_record(machine, known)
+        record = known
         problems = apply_steps(machine, steps, known, arguments["tool"], profile["directory"])
     if not check:
         finish(machine, record, known, wanted, problems)
@@ -46,7 +51,7 @@ def settle(machine, wanted, check=False):
         "changes": steps,
         "problems": problems,
         "diff": tuning_plan.diffs(steps),
-        "reboot": any(one["kind"] == "argument" or one["subject"] == kernel_arguments.DROP_IN for one in steps),
+        "reboot": any(one["kind"] == "argument" or one["subject"] in ARGUMENTS for one in steps),
     }
 
 

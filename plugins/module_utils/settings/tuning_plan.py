@@ -78,20 +78,22 @@ def profile_steps(wanted, record, found):
 
 
 def command_steps(record):
-    """Return steps for the programs that failed the last time."""
+    """Return steps for the programs that failed the last time, or that a run did not reach."""
     return [
         {"kind": "command", "subject": " ".join(one), "before": "failed", "after": "done"} for one in record["commands"]
     ]
 
 
-def recorded_before(record, steps, directories=(), had=(), lines=()):
-    """Return the record before the steps are taken: what they change for the first time is added.
+def recorded_before(record, steps, directories=(), had=(), lines=(), profile_directory=""):
+    """Return the record before the steps are taken: what they change for the first time is added, and the programs that follow.
 
     had: {argument: paths of places that have it}, lines: {path of a place: its line of arguments}.
     """
     after = dict(record, files=dict(record["files"]), values=dict(record["values"]))
     after["arguments"], after["lines"] = dict(record["arguments"]), dict(record["lines"])
     after["directories"] = sorted(set(record["directories"]) | set(directories))
+    due = commands_after(steps, profile_directory)
+    after["commands"] = record["commands"] + [one for one in due if one not in record["commands"]]
     for step in steps:
         kind, subject, before = step["kind"], step["subject"], step["before"]
         if kind in ("file", "value"):

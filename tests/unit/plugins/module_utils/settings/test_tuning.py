@@ -4,6 +4,7 @@
 """Recorded machines are tuned and put back: files, values, arguments of the kernel, tuned's profile."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,22 @@ def test_a_menu_that_was_not_written_is_written_the_next_time(tmp_path):
     node.code = 0
     node.settle()
     assert node.commands == [["update-grub"]] * 4 and snapshot(tmp_path) == before
+
+
+def test_a_program_that_a_run_did_not_reach_runs_the_next_time(tmp_path, monkeypatch):
+    """The file is there by then; what it is for still needs a boot."""
+    node = Node(tmp_path, {**server(), **DEBIAN})
+    before = snapshot(tmp_path)
+    for wanted in ({"arguments": ["iommu=pt"]}, {}):
+        node.commands = []
+        with monkeypatch.context() as patch:
+            patch.setattr(tuning, "start", lambda machine, command: sys.exit("killed"))
+            with pytest.raises(SystemExit):
+                node.settle(**wanted)
+        done = node.settle(**wanted)
+        assert (done["changed"], done["reboot"], node.commands) == (True, True, [["update-grub"]])
+        assert node.settle(**wanted)["changed"] is False
+    assert snapshot(tmp_path) == before
 
 
 def test_grubs_drop_in(tmp_path):
