@@ -70,7 +70,6 @@ def answer(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any]
         "repository": content.repository(host),
         "packages": sorted({one.package for one in programs}),
         "services": [{"name": one.service, "unit": units.path(one)} for one in programs],
-        "reloaded": content.reloaded(host),
     }
 
 
@@ -86,7 +85,8 @@ def files(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any])
         hashed,
         *configuration.secrets(host.wanted.alertmanager),
     ]
-    return {"files": [*content.open_files(host), *content.closed_files(host, hashed)], "secrets": hidden}
+    wanted = [*content.open_files(host), *content.closed_files(host, hashed)]
+    return {"files": content.told(host, wanted), "secrets": hidden}
 
 
 def comparisons(node: Node) -> list[Comparison]:

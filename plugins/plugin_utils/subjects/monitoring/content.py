@@ -100,18 +100,18 @@ PROMETHEUS = f"{configuration.DIRECTORY}/prometheus.yml"
 ALERTMANAGER = f"{configuration.DIRECTORY}/alertmanager.yml"
 # Files that a service reads when it is told to, or only as it starts. All others are read at each request, or watched.
 READ = {
-    "prometheus": ((RULES, PROMETHEUS), "reloaded"),
-    "alertmanager": ((ALERTMANAGER,), "reloaded"),
-    "dcgm": ((units.COUNTERS,), "restarted"),
+    "prometheus": ((RULES, PROMETHEUS), "try-reload-or-restart"),
+    "alertmanager": ((ALERTMANAGER,), "try-reload-or-restart"),
+    "dcgm": ((units.COUNTERS,), "try-restart"),
 }
 
 
-def reloaded(host: Host) -> list[dict[str, Any]]:
-    """Return {name, paths, state} of each service that has to be told of changed files."""
+def told(host: Host, files: Files) -> Files:
+    """Return the files with the command that tells a service of them, where it runs."""
     found = [(one.service, *READ[part]) for part, one in host.programs.items() if part in READ]
-    if host.wanted.grafana and "prometheus" in host.programs:
-        found.append((grafana.SERVICE, (grafana.SOURCE, grafana.PROVIDER), "restarted"))
-    return [{"name": name, "paths": list(paths), "state": state} for name, paths, state in found]
+    found.append((grafana.SERVICE, (grafana.SOURCE, grafana.PROVIDER), "try-restart"))
+    commands = {path: ["systemctl", verb, service] for service, paths, verb in found for path in paths}
+    return [{**one, "then": commands[one["path"]]} if one["path"] in commands else one for one in files]
 
 
 def removed(facts: Mapping[str, Any]) -> dict[str, Any]:

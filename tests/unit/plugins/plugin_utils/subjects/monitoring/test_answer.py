@@ -371,8 +371,23 @@ def test_a_grafana_that_is_there_gets_its_dashboards():
         "cluster.json", "fabric.json", "gpu.json", "node.json", "training.json",
     ]  # fmt: skip
     assert found["/etc/grafana/provisioning/datasources/allreduce.yml"]["group"] == "grafana"
-    told = answer("ctl", wanted, GROUPS, facts(packages={**PACKAGES, "grafana": "11.0"}))["reloaded"]
-    assert [one["state"] for one in told] == ["reloaded", "reloaded", "restarted"]
+
+
+def test_a_service_is_told_of_what_it_reads_only_then():
+    """By the module that writes it: a task of its own would be lost with the run, or with a service that does not start before it."""
+    hostvars = inventory(monitoring_grafana=True)
+    hostvars["gpu-1"]["ansible_facts"] = {"gpu_stack": NVIDIA}
+    found = written("ctl", hostvars, packages={**PACKAGES, "grafana": "11.0"}) | written(
+        "gpu-1", hostvars, stack=NVIDIA
+    )
+    assert {path: " ".join(one["then"]) for path, one in found.items() if "then" in one} == {
+        f"{DIRECTORY}/rules/allreduce.yml": "systemctl try-reload-or-restart prometheus",
+        f"{DIRECTORY}/prometheus.yml": "systemctl try-reload-or-restart prometheus",
+        f"{DIRECTORY}/alertmanager.yml": "systemctl try-reload-or-restart prometheus-alertmanager",
+        f"{DIRECTORY}/dcgm-counters.csv": "systemctl try-restart nvidia-dcgm-exporter",
+        "/etc/grafana/provisioning/datasources/allreduce.yml": "systemctl try-restart grafana-server",
+        "/etc/grafana/provisioning/dashboards/allreduce.yml": "systemctl try-restart grafana-server",
+    }
 
 
 def test_whatever_is_written_goes_again_and_nothing_else():
