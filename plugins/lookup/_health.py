@@ -27,7 +27,7 @@ EXAMPLES = """
 
 RETURN = """
 _raw:
-  description: C(options) of the program, and C(problems) as sentences.
+  description: C(options) of the program, C(problems) as sentences, and C(former), another directory that has metrics of the program.
   type: list
   elements: dict
 """
@@ -43,4 +43,6 @@ class LookupModule(LookupBase):
 
     def run(self, terms, variables=None, **kwargs):
         given = {name: self._templar.template(variables[name]) for name in DEFAULTS if name in variables}
-        return [answer(given) for _term in terms]
+        state = (variables.get("ansible_facts") or {}).get("gpu_node_state") or {}
+        declaration = (state.get("health") or {}).get("declaration")
+        return [answer(given, declaration) for _term in terms]

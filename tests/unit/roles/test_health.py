@@ -72,6 +72,17 @@ def test_a_removal_ends_with_what_tells_that_there_is_something_to_remove(tmp_pa
     assert files[0].endswith("/allreduce_health.prom") and files[-1] == installed.DECLARATION
 
 
+@pytest.mark.parametrize("variables", [PRESENT, {**PRESENT, "health_textfile_directory": ""}, {}])
+def test_metrics_do_not_stay_where_they_were(tmp_path, variables):
+    """They would go on telling what the node was like on that day."""
+    metrics = tmp_path / "allreduce_health.prom"
+    metrics.write_text("# old\n", "utf-8")
+    declared = {"program": "0", "declaration": json.dumps({"textfile_directory": str(tmp_path)})}
+    run = play(tmp_path, declared, ON, **variables)
+    assert run.status == 0, run.output
+    assert f"--- before: {metrics}" in run.output and "-# old" in run.output
+
+
 @pytest.mark.parametrize(("variables", "word"), [
     ({"health_thresholds": {"colour": 1}}, "colour"), ({"health_skip_checks": ["colour"]}, "colour"),
     ({"health_hook": "drain"}, "health_hook is drain"), ({"health_textfile_directory": "/a b"}, "health_textfile_directory is /a b"),

@@ -46,14 +46,20 @@ OPTIONS = {
 PATHS = ("health_textfile_directory", "health_hook")
 
 
-def answer(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {options: of the program, problems: sentences}."""
+def answer(variables: Mapping[str, Any], declaration: str | None = None) -> dict[str, Any]:
+    """Return {options: of the program, problems: sentences, former: directory of the metrics so far, where it is another one, or ""}.
+
+    declaration: what the program on the node was declared with, if there is one.
+    """
     given = {**DEFAULTS, **variables}
     options = {name: _typed(DEFAULTS[variable], given[variable]) for name, variable in OPTIONS.items()}
     options |= {"skip_checks": list(given["health_skip_checks"]), **given["health_thresholds"]}
     if int(given["health_gpu_count"]):
         options["gpu_count"] = int(given["health_gpu_count"])
-    return {"options": options, "problems": list(_problems(given, options))}
+    declared = _declared(declaration)
+    former = declared.get("textfile_directory") if isinstance(declared, dict) else None
+    differs = isinstance(former, str) and former.startswith("/") and former != options["textfile_directory"]
+    return {"options": options, "problems": list(_problems(given, options)), "former": former if differs else ""}
 
 
 def _typed(default: object, value: object) -> object:

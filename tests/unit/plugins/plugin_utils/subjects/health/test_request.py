@@ -82,3 +82,14 @@ def test_a_node_that_is_not_to_be_watched(tmp_path):
 
 def test_a_node_of_which_nobody_knows_is_unknown():
     assert {one.status for one in compared(SUBJECT, WANTED, {})} == {Status.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "former"),
+    [
+        (None, ""), ("{}", ""), ("no JSON", ""), ("[]", ""), ('{"textfile_directory": ""}', ""), ('{"textfile_directory": 1}', ""),
+        ('{"textfile_directory": "/var/lib/prometheus/node-exporter"}', ""), ('{"textfile_directory": "/srv/metrics"}', "/srv/metrics"),
+    ],
+)  # fmt: skip
+def test_metrics_that_are_elsewhere_are_known(declaration, former):
+    assert answer({}, declaration)["former"] == former
