@@ -12,7 +12,6 @@ from ..machine import pci_config
 from ..machine.problems import problem
 from . import applied, tuning_plan, tuning_record
 
-
 # Files, and programs that did not run after them, that the next boot brings into use.
 ARGUMENTS = (kernel_arguments.DROP_IN, "update-grub")
 
