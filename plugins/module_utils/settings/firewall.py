@@ -116,12 +116,20 @@ def apply(machine, steps, known, wanted, stopped, rollback):
     if problems:
         return problems + restore(machine, snapshot) + disarm(machine)
     after = firewall_plan.recorded_after(record, wanted, stopped)
-    if firewall_plan.is_empty(after) and wanted["owner"] is None:
-        kept_files.put(tree, RECORD, None, machine.replace)
-        kept_files.remove_empty(tree, after["directories"])
-    else:
-        write(machine, RECORD, firewall_plan.dump(after))
+    write(machine, RECORD, firewall_plan.dump(after))
+    # Until it is confirmed, the record shows the next run that there is something to confirm.
+    if wanted["owner"] is None and not rollback:
+        forget(machine)
     return []
+
+
+def forget(machine):
+    """Take the record away where nothing is left that could be put back, with the directories that this leaves empty."""
+    text = machine.tree.text(RECORD)
+    record = firewall_plan.parse(text, RECORD) if text else None
+    if record and firewall_plan.is_empty(record):
+        kept_files.put(machine.tree, RECORD, None, machine.replace)
+        kept_files.remove_empty(machine.tree, record["directories"])
 
 
 def take(machine, steps):
@@ -185,7 +193,10 @@ def confirm(machine, check=False):
     """Keep what was changed; return [problem] where the timer has already gone back."""
     if not machine.tree.exists(SNAPSHOT):
         return [problem("rolled_back", TIMER)]
-    return [] if check else disarm(machine)
+    if not check:
+        disarm(machine)
+        forget(machine)
+    return []
 
 
 def restore(machine, snapshot):

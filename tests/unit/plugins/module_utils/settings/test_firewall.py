@@ -222,6 +222,17 @@ def test_a_change_that_nobody_confirmed_is_confirmed_by_the_next_run(host, owner
     assert restore(host) is None and host.live() == before
 
 
+def test_a_removal_that_nobody_confirmed_is_confirmed_by_the_next_run(host, owner, tmp_path):
+    """By its record, the role sees that there is something to do."""
+    before = snapshot(tmp_path), host.live()
+    settle(host, wanted(owner))
+    settle(host, NOTHING, rollback=ROLLBACK)
+    assert host.tree.exists(RECORD)
+    assert settle(host, NOTHING, rollback=ROLLBACK) and host.tree.exists(RECORD)
+    assert firewall.confirm(host.machine()) == []
+    assert (snapshot(tmp_path), host.live()) == before and not settle(host, NOTHING, rollback=ROLLBACK)
+
+
 def test_a_second_change_before_the_confirmation_goes_back_to_the_first_state(host, owner):
     before = host.live()
     settle(host, wanted(owner), rollback=ROLLBACK)
