@@ -118,8 +118,11 @@ def apply(machine, steps, known, wanted, stopped, rollback):
     after = firewall_plan.recorded_after(record, wanted, stopped)
     write(machine, RECORD, firewall_plan.dump(after))
     # Until it is confirmed, the record shows the next run that there is something to confirm.
-    if wanted["owner"] is None and not rollback:
-        forget(machine)
+    if not rollback:
+        if older:  # of a run that had one
+            disarm(machine)
+        if wanted["owner"] is None:
+            forget(machine)
     return []
 
 

@@ -6,6 +6,7 @@
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 import yaml
@@ -49,6 +50,26 @@ def test_what_was_changed_and_is_off_is_put_back(tmp_path):
     run = play(tmp_path, recorded=True)
     assert run.status == 0, run.output
     assert modules(run)[:1] == ["firewall"] and "firewall_facts" not in modules(run)
+
+
+@pytest.mark.parametrize("part", ["present", "absent"])
+@pytest.mark.parametrize(("seconds", "confirms"), [(180, True), (0, False)])
+def test_a_change_without_a_timer_needs_no_confirmation(tmp_path, part, seconds, confirms):
+    """There would be none to confirm, and module firewall says so."""
+    tasks = yaml.safe_load((ROLE / "tasks" / f"{part}.yml").read_text("utf-8"))
+    (include,) = [one for one in tasks if one.get("ansible.builtin.include_tasks") == "confirm.yml"]
+    known = {f"__firewall_{name}": {"changed": True} for name in ("applied", "removed")}
+    task = {"ansible.builtin.debug": {"msg": "It confirms."}, "when": include["when"]}
+    book = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {**known, "firewall_rollback_seconds": seconds},
+        "tasks": [task],
+    }
+    (tmp_path / "play.yml").write_text(json.dumps([book]), "utf-8")
+    command = [sys.executable, "-m", "ansible", "playbook", "play.yml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ("It confirms." in done.stdout) is confirms
 
 
 def test_the_old_way_says_why_not(tmp_path):

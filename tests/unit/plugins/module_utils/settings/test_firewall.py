@@ -233,6 +233,14 @@ def test_a_removal_that_nobody_confirmed_is_confirmed_by_the_next_run(host, owne
     assert (snapshot(tmp_path), host.live()) == before and not settle(host, NOTHING, rollback=ROLLBACK)
 
 
+def test_a_change_without_a_timer_ends_one_that_still_runs(host, owner):
+    settle(host, wanted(owner), rollback=ROLLBACK)
+    now = host.live()
+    assert settle(host, wanted(owner)) and not settle(host, wanted(owner))
+    assert not host.tree.exists(firewall.ROLLBACK) and "systemctl stop allreduce-firewall-rollback.timer" in host.ran
+    assert restore(host) is None and host.live() == now
+
+
 def test_a_second_change_before_the_confirmation_goes_back_to_the_first_state(host, owner):
     before = host.live()
     settle(host, wanted(owner), rollback=ROLLBACK)
