@@ -11,6 +11,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import re
+
 from ..machine.problems import problem
 from . import config_lines
 from .tables import bare_uuid
@@ -19,6 +21,11 @@ from .tables import bare_uuid
 LOG_STRIPE_KIB = 256
 LOG_STRIPE_DEFAULT_KIB = 32
 TIMER = "fstrim.timer"
+# For the boot, those with x- too, or what the kernel does anyway (mount(8)): a mounted file system does not show them.
+UNSHOWN = ("nofail", "defaults", "auto", "async", "dev", "exec", "suid", "nouser", "_netdev")
+# What it shows of others (kernel, fs/xfs/xfs_super.c, xfs_fs_show_options).
+SHOWN = {"quota": "usrquota", "uquota": "usrquota", "gquota": "grpquota", "pquota": "prjquota"}
+SIZE, FACTORS = re.compile(r"(allocsize|logbsize)=(\d+)([kKmMgG]?)\Z"), {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 def step(kind, subject, before, after, command=None):
@@ -182,8 +189,15 @@ def mount_steps(wanted, seen, device):
 
 
 def kernel_options(options):
-    """Return those options that a mounted file system shows; nofail and those with x- are for the boot."""
-    return [one for one in options if one not in ("nofail", "defaults") and not one.lower().startswith("x-")]
+    """Return those options that a mounted file system shows, in the kernel's words."""
+    return [_shown(one) for one in options if one not in UNSHOWN and not one.lower().startswith("x-")]
+
+
+def _shown(option):
+    size = SIZE.match(option)
+    if not size:
+        return SHOWN.get(option, option)
+    return "%s=%dk" % (size.group(1), int(size.group(2)) * FACTORS[size.group(3).lower()] // 1024)
 
 
 def plan_absent(seen, record, disks, destroy):

@@ -21,6 +21,17 @@ ROOT_MOUNT = "29 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw,errors=remou
 UUIDS = [f"{number:08d}-0000-4000-8000-000000000000" for number in range(1, 9)]
 
 
+# What the kernel shows of options that are written otherwise (fs/xfs/xfs_super.c, xfs_fs_show_options); nothing of some (mount(8)).
+SHOWN = {
+    "allocsize=64m": "allocsize=65536k",
+    "logbsize=262144": "logbsize=256k",
+    "pquota": "prjquota",
+    "nofail": "",
+    "exec": "",
+    "dev": "",
+}
+
+
 class Node:
     """Disks by name; ``signatures``: {device: [(offset, uuid, label, type)]}, ``calls``: what was run."""
 
@@ -166,7 +177,7 @@ class Node:
         if not found:
             return 32, f"mount: {point}: can't find UUID={uuid}.\n"
         number = self.tree.text(f"/sys/block/{os.path.basename(found[0])}/dev")
-        options = ",".join(["rw"] + [one for one in wanted if one != "nofail"])
+        options = ",".join(["rw"] + [SHOWN.get(one, one) for one in wanted if SHOWN.get(one, one)])
         self.unmount_all()
         with open(str(self.root / "proc/self/mountinfo"), "a") as stream:
             stream.write(f"40 29 {number} / {point} {options} shared:9 - xfs {found[0]} rw,inode64\n")

@@ -254,6 +254,12 @@ def test_a_removal_that_is_interrupted_is_continued(tmp_path, fails, destroy):
     assert kinds(take_down(here.machine(), destroy)) == []
 
 
+def test_options_that_the_kernel_shows_in_other_words(tmp_path):
+    here, options = node(tmp_path), ["noatime", "allocsize=64m", "logbsize=262144", "pquota", "exec", "dev", "nofail"]
+    assert kinds(settle(here.machine(), dict(WANTED, options=options)))
+    assert kinds(settle(here.machine(), dict(WANTED, options=options))) == []
+
+
 def test_an_option_is_added(tmp_path):
     here = node(tmp_path)
     assert kinds(settle(here.machine(), WANTED))
