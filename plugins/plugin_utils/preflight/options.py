@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,12 @@ from ..problems.problem import Problem
 # What Ansible would convert without a word: a dictionary or a list to the text of its Python form, a number to a list of its text.
 COLLECTIONS = (Mapping, list, tuple)
 NOT_CONVERTED: dict[str, tuple[type, ...]] = {"str": COLLECTIONS, "path": COLLECTIONS, "list": (int, float)}
+# Ansible's check of a number takes more, or ends with an error of its own; int() and float() read all of these.
+NUMBERS = {
+    "int": re.compile(r"\s*[+-]?[0-9]+\s*"),
+    "float": re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?\s*", re.I),
+}
+LARGEST = 2**63
 
 
 def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:
@@ -27,7 +34,7 @@ def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator
     if value is None and option.get("default") is None:
         return
     kind, choices = option.get("type", "str"), option.get("choices")
-    if isinstance(value, NOT_CONVERTED.get(kind, ())):
+    if isinstance(value, NOT_CONVERTED.get(kind, ())) or _is_no_number(value, kind):
         yield Problem("wrong_type", path, {"type": kind, "value": value})
         return
     if kind == "str" and isinstance(value, float):
@@ -45,6 +52,17 @@ def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator
         )
         return
     yield from _parts(path, result.validated_parameters["value"], option)
+
+
+def _is_no_number(value: Any, kind: str) -> bool:
+    """Return True if a value for a number is text that is none, not finite, or larger than a counter."""
+    if kind not in NUMBERS or isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        if len(value) > 30 or not NUMBERS[kind].fullmatch(value):
+            return True
+        value = float(value)
+    return isinstance(value, (int, float)) and not -LARGEST < value < LARGEST
 
 
 def _parts(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:

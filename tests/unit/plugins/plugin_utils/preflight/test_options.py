@@ -46,6 +46,32 @@ def test_a_value_that_ansible_can_convert_passes(option, value):
     assert list(value_problems("x", value, option)) == []
 
 
+@pytest.mark.parametrize("kind", ["int", "float"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("inf"), float("nan"), -float("inf"), 10**400, -(10**400), "9" * 5000, "1e400", "\N{SUPERSCRIPT TWO}",
+        "\N{ARABIC-INDIC DIGIT THREE}", "inf", "NaN", "1_000", "0x10",
+    ],
+)  # fmt: skip
+def test_what_no_program_reads_as_a_number_is_refused(kind, value):
+    (problem,) = value_problems("x", value, {"type": kind})
+    assert problem == Problem("wrong_type", "x", {"type": kind, "value": value})
+    (problem,) = value_problems("x", [value], {"type": "list", "elements": kind})
+    assert problem.subject == "x[0]"
+
+
+def test_an_exponent_is_for_numbers_that_need_not_be_whole():
+    assert [one.code for one in value_problems("x", "1e4", {"type": "int"})] == ["wrong_type"]
+    assert list(value_problems("x", "1e4", {"type": "float"})) == []
+
+
+@given(st.text("0123456789+-.eE_ \u0663\u00b2", max_size=40) | st.integers() | st.floats() | st.integers().map(str))
+def test_what_passes_as_a_whole_number_is_one_for_python(value):
+    if not list(value_problems("x", value, {"type": "int"})):
+        assert abs(int(value)) <= 2**63
+
+
 @pytest.mark.parametrize(
     ("option", "value", "problem"),
     [
