@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
 import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -32,12 +34,13 @@ def select_nodes(available: Sequence[str], wanted: Any, variable: str = "train_n
     """
     if not available:
         raise ProblemError(Problem("no_training_nodes", "gpu_nodes"))
+    wanted = wanted.strip() if isinstance(wanted, str) else wanted
     if wanted is None or wanted == "" or wanted == []:
         return list(available)
-    if isinstance(wanted, str) and not wanted.strip().isdigit():
-        wanted = _names(wanted)
-    if isinstance(wanted, (str, int)):
-        return _first(available, int(wanted), variable)
+    if isinstance(wanted, str):
+        wanted = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else _names(wanted) or [wanted]
+    if not isinstance(wanted, (list, tuple)):
+        return _first(available, wanted, variable)
     unknown = [str(name) for name in wanted if name not in available]
     if unknown:
         raise ProblemError(Problem("training_unknown", variable, {"unknown": unknown, "available": list(available)}))
@@ -75,9 +78,11 @@ def _names(value: Sequence[str] | str) -> list[str]:
 
 def find_file(name: str, directories: Sequence[str], variable: str) -> Path:
     """Return the absolute path of NAME, looked for in DIRECTORIES when it is relative; raise ProblemError."""
+    name = str(name)  # YAML reads an empty value as null
     candidates = [Path(directory) / Path(name).expanduser() for directory in directories]
     for path in candidates:
-        if path.exists():
+        # Path.exists raises OSError where a directory may not be searched or a name is too long.
+        if os.path.exists(path):  # noqa: PTH110
             return path.resolve()
     places = list(dict.fromkeys(str(path.parent.resolve()) for path in candidates))
     raise ProblemError(Problem("missing_file", variable, {"name": name, "directories": places}))
@@ -93,8 +98,8 @@ def script_arguments(value: Any) -> list[str]:
         raise ProblemError(Problem("wrong_arguments", value, {"error": str(error)})) from error
 
 
-def _first(available: Sequence[str], count: int, variable: str) -> list[str]:
-    if not 1 <= count <= len(available):
+def _first(available: Sequence[str], count: Any, variable: str) -> list[str]:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= len(available):
         detail = {"variable": variable, "available": len(available)}
         raise ProblemError(Problem("training_count", str(count), detail))
     return list(available[:count])
@@ -137,7 +142,7 @@ def least_nodes(args: Mapping[str, Any], count: int) -> int:
 def check_numbers(args: Mapping[str, Any]) -> None:
     """Refuse numbers with which a run could not work; raise ProblemError."""
     nproc = args["nproc_per_node"]
-    if nproc != "auto" and not (nproc.isdigit() and int(nproc) > 0):
+    if nproc != "auto" and not re.fullmatch("0*[1-9][0-9]{0,8}", nproc):
         raise ProblemError(Problem("wrong_nproc", nproc))
     if not 1 <= args["port"] <= 65535:
         raise ProblemError(Problem("wrong_port", str(args["port"])))

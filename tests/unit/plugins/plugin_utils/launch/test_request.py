@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 import io
+import os
 import tarfile
 
 import pytest
@@ -23,6 +24,8 @@ NODES = ["gpu-1", "gpu-2", "gpu-3"]
         ([], NODES),
         (2, ["gpu-1", "gpu-2"]),
         ("1", ["gpu-1"]),
+        (" ", NODES),
+        (" 2 ", ["gpu-1", "gpu-2"]),
         ("gpu-3, gpu-1", ["gpu-3", "gpu-1"]),
         (["gpu-2", "gpu-2"], ["gpu-2"]),
     ],
@@ -46,6 +49,12 @@ def refused(call, *args, **kwargs):
         (NODES, 4, Problem("training_count", "4", {"variable": "train_nodes", "available": 3})),
         (NODES, "0", Problem("training_count", "0", {"variable": "train_nodes", "available": 3})),
         (NODES, "gpu-9", Problem("training_unknown", "train_nodes", {"unknown": ["gpu-9"], "available": NODES})),
+        (NODES, True, Problem("training_count", "True", {"variable": "train_nodes", "available": 3})),
+        (NODES, 1.5, Problem("training_count", "1.5", {"variable": "train_nodes", "available": 3})),
+        (NODES, {"gpu-1": 1}, Problem("training_count", "{'gpu-1': 1}", {"variable": "train_nodes", "available": 3})),
+        (NODES, ",", Problem("training_unknown", "train_nodes", {"unknown": [","], "available": NODES})),
+        (NODES, "²", Problem("training_unknown", "train_nodes", {"unknown": ["²"], "available": NODES})),
+        (NODES, "9" * 5000, Problem("training_unknown", "train_nodes", {"unknown": ["9" * 5000], "available": NODES})),
     ],
 )
 def test_nodes_that_do_not_exist_are_refused(available, wanted, problem):
@@ -62,6 +71,21 @@ def test_a_plan_takes_an_absolute_path(tmp_path):
     (tmp_path / "train.py").touch()
     plan = request.plan_request(NODES, nodes=1, script=str(tmp_path / "train.py"), directories=["/nowhere"], forks=5)
     assert plan["script"] == str(tmp_path / "train.py")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "file/below", None, 0])
+def test_a_path_that_cannot_be_looked_at_is_one_that_does_not_exist(tmp_path, name):
+    (tmp_path / "file").touch()
+    problem = refused(request.find_file, name, [str(tmp_path)], "train_script")
+    assert (problem.code, problem.detail["name"]) == ("missing_file", str(name))
+
+
+def test_a_script_in_a_directory_that_may_not_be_searched_is_missing(monkeypatch):
+    def stat(path, **options):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert refused(request.find_file, "/data/home/train.py", ["/srv"], "train_script").code == "missing_file"
 
 
 def test_a_script_that_does_not_exist_is_refused_with_the_places_searched(tmp_path):
@@ -143,6 +167,8 @@ def test_a_play_that_cannot_run_all_nodes_at_once_is_refused(tmp_path, forks, pl
     [
         ({"nproc_per_node": "0"}, "wrong_nproc"),
         ({"nproc_per_node": "all"}, "wrong_nproc"),
+        ({"nproc_per_node": "²"}, "wrong_nproc"),
+        ({"nproc_per_node": "9" * 5000}, "wrong_nproc"),
         ({"port": 0}, "wrong_port"),
         ({"lease": 5}, "short_lease"),
     ],
