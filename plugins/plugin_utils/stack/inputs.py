@@ -51,8 +51,11 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
     request = {name: value for name, value in request.items() if name not in excluded}
     if given.get("python") and "python" not in request:
         request["python"] = given["python"]
+    # An empty text, of a template perhaps, asks for nothing.
     constraints = {
-        name: constraint for name, value in request.items() if (constraint := _constraint(name, value)) != "auto"
+        name: constraint
+        for name, value in request.items()
+        if (constraint := _constraint(name, value)) not in ("auto", "")
     }
     constraints.update(_interpreter(given.get("interpreter") or AUTO, constraints.get("python", "")))
     gpus = _gpus(tables, given.get("gpus") or [], _gpu_models(given.get("gpu_models") or {}))

@@ -14,6 +14,8 @@ from os.path import commonprefix
 from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
 
 LATEST = ("latest", "auto", "any", "")
+# Python reads no number of more than 4,300 digits.
+LONGEST = 200
 
 
 class ConstraintError(ValueError):
@@ -86,6 +88,8 @@ def starts_with(text: str, prefix: str) -> bool:
 def check_constraint(text: str) -> str:
     """Return the constraint in its plain form; raise ConstraintError when its meaning is not clear."""
     text = str(text).strip()
+    if len(text) > LONGEST:
+        raise ConstraintError(f"a text of {len(text)} characters is not a version")
     if text.lower() in LATEST:
         return "latest"
     if text[0] in "<>=!~":

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..component import Beside, Component
 from ..facts import Compiler, GpuModel, System, has_compiler
 from ..input_error import InputError
@@ -112,7 +114,8 @@ def _warnings(tables: Tables, question: Question, cuda: Toolkit, beside: Beside)
 def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return the mistake that the compiler is not a version of one."""
     compiler = question.constraints.get("gcc")
-    return InputError("wrong_compiler", compiler) if compiler and not compiler.replace(".", "").isdigit() else None
+    is_version = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", compiler or "0")
+    return None if is_version else InputError("wrong_compiler", compiler)
 
 
 KEYS = (

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.request_keys import KEYS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
@@ -560,3 +561,27 @@ def test_a_driver_before_the_first_of_a_distribution():
 def test_deepspeed_of_before(release):
     stack = planned({"deepspeed": release, "wheels": "site", "pytorch": "2.5.1", "python": "3.10"})
     assert f"deepspeed=={release}" in stack["environments"][0]["requirements"]
+
+
+# Text that is empty, or no number for a program.
+
+
+@pytest.mark.parametrize("empty", ["", " ", "\n"])
+@pytest.mark.parametrize("key", [name for name, key in KEYS.items() if key.free and name != "environment_name"])
+def test_an_empty_text_asks_for_nothing(key, empty):
+    assert planned({"cuda": "12.4", key: empty}) == planned({"cuda": "12.4"})
+
+
+@pytest.mark.parametrize("gcc", ["12.", "1..2", "\N{ARABIC-INDIC DIGIT ONE}", "\N{SUPERSCRIPT TWO}", "9" * 5000])
+def test_a_compiler_is_a_version_of_one(gcc):
+    with pytest.raises(InputError) as refusal:
+        ask({"cuda": "12.4", "gcc": gcc})
+    assert refusal.value.problems[0].code == "wrong_compiler"
+
+
+@pytest.mark.parametrize("name", [name for name, key in KEYS.items() if not key.free and not key.choices])
+@pytest.mark.parametrize("value", ["9" * 5000, ">=" + "9" * 5000, "1." * 3000 + "1"])
+def test_a_version_is_no_longer_than_one_is(name, value):
+    with pytest.raises(InputError) as refusal:
+        ask({name: value})
+    assert refusal.value.problems[0].code == "wrong_version"
