@@ -21,7 +21,7 @@ MAJOR = "a11e:"
 DEFAULT = "0:"
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _PREFIXES.update({"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40})
-_RATE = re.compile(r"(\d+(?:\.\d+)?)((?:[kmgt]i?)?)(bit|bps)?", re.IGNORECASE)
+_RATE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)((?:[kmgt]i?)?)(bit|bps)?", re.IGNORECASE)
 
 
 def parse_rate(text):

@@ -17,6 +17,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helpe
         ("1gibit", 2**30), ("100mbps", 800 * 10**6), ("125000000bps", 10**9), ("1tbit", 10**12), ("123456Kbit", 123_456_000),
         ("9600", 9600), ("9600bit", 9600), (" 1gbit ", 10**9), (25 * 10**9, 25 * 10**9),
         ("10g", None), ("10 gbit", None), ("fast", None), ("", None), ("-1gbit", None), ("10gbit/s", None), (None, None),
+        ("9" * 5000, None), (10**400, None), ("\N{ARABIC-INDIC DIGIT ONE}gbit", None),
     ],
 )  # fmt: skip
 def test_rates(text, bits):
