@@ -23,6 +23,9 @@ from .undefined import has_template, undefined_names
 from .variables import find_unknown
 from .world import UNRESOLVED, Resolve, World, settings
 
+# Options of no role.
+OWN = {"preflight_ignore": {"type": "list", "elements": "str"}}
+
 
 def all_problems(
     world: World, roles: Mapping[str, Mapping[str, Any]], resolve: Resolve, ignore: Iterable[str] = ()
@@ -31,7 +34,7 @@ def all_problems(
 
     roles: role -> its options by name; ignore: variables of other roles
     """
-    options = {name: option for role in roles.values() for name, option in role.items()}
+    options = {name: option for role in roles.values() for name, option in role.items()} | OWN
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     return found + role_problems(world, resolve), warnings
@@ -40,8 +43,9 @@ def all_problems(
 def ignored(world: World) -> set[str]:
     """Return the names that the variable preflight_ignore lists, wherever it is set."""
     places = [*world.hosts.values(), world.play, world.command_line]
-    values = [place.get("preflight_ignore") or [] for place in places]
-    return {name for value in values for name in (value.split(",") if isinstance(value, str) else value)}
+    values = [place.get("preflight_ignore") for place in places]
+    lists = [value.split(",") if isinstance(value, str) else value for value in values]
+    return {str(name) for names in lists if isinstance(names, (list, tuple)) for name in names}
 
 
 def inventory_problems(world: World, resolve: Resolve) -> list[Problem]:

@@ -177,6 +177,21 @@ def test_what_belongs_to_somebody_else_is_left_alone(value):
     assert found(hosts) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("value", "subjects"),
+    [
+        (True, ["preflight_ignore"]),
+        (3, ["preflight_ignore"]),
+        ({"lab_*": 1}, ["preflight_ignore"]),
+        ([{"a": 1}], ["preflight_ignore[0]"]),
+        ([None, 5], []),
+        (None, []),
+    ],
+)
+def test_what_is_no_list_of_names_leaves_nothing_alone(value, subjects):
+    assert found({"gpu-1": {"preflight_ignore": value}}) == ([("wrong_type", one) for one in subjects], [])
+
+
 def test_where_it_is_set_is_told():
     hosts = {"gpu-1": {"base_lock_timeout": "x"}, "gpu-2": {"base_lock_timeout": "x"}, "login": {}}
     scopes = [
