@@ -157,6 +157,8 @@ def described(name: str, known: Mapping[str, Mapping], present: bool) -> dict[st
     """Return one node of the document, as the report can read it; raise DocumentError where a node says what cannot be."""
     found = describe(name, known, present)
     parse(NodeVerification, found, name)
+    # What cannot be compared fails here, where it is this node's fault alone.
+    coherence_checks({name: found["gpu_node"]}, known)
     return found
 
 
@@ -279,7 +281,7 @@ def verdict(document: Mapping, accept_unknown: bool = False) -> str:
     words = {"failed": "failed"} if accept_unknown else {"failed": "failed", "unknown": "could not be decided"}
     parts = []
     for status, word in words.items():
-        names = [f"{entry['name']} on {entry['node']}" for entry in found if entry["status"] == status]
+        names = [clean(f"{entry['name']} on {entry['node']}") for entry in found if entry["status"] == status]
         if names:
             parts.append(f"{len(names)} of {len(found)} checks {word}: {', '.join(names)}.")
     return " ".join(parts)

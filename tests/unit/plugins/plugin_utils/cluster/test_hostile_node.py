@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 
 import pytest
@@ -13,7 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.filter._imex_nodes import imex_no
 from ansible_collections.allreduce.gpu.plugins.filter._ssh_cluster import ssh_cluster
 from ansible_collections.allreduce.gpu.plugins.filter._ssh_key_kind import ssh_key_kind
 from ansible_collections.allreduce.gpu.plugins.filter._verification_cluster import FilterModule as VerificationCluster
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import verification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verdict, verification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.address import neighbours
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.hosts import cluster_problems, misplaced
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.members import KEYS
@@ -21,6 +22,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import BY_N
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.request import request as firewall
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.peers import peers, targets
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import request as qos
+from ansible_collections.allreduce.gpu.tests.report import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +91,28 @@ def generated(hostvars):
 
 
 WITHOUT = generated(HONEST)
+GONE = "no such key"
+
+
+def places(value, path=()):
+    """The paths of all that a document has, keys and the first element of each list."""
+    below = value.items() if isinstance(value, dict) else [(0, value[0])] if isinstance(value, list) and value else ()
+    for key, one in below:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+def lied(document, path, said):
+    """A copy with another value at a path, or without it."""
+    found = copy.deepcopy(document)
+    place = found
+    for key in path[:-1]:
+        place = place[key]
+    if said == GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = said
+    return found
 
 
 def named(hostvars):
@@ -255,6 +279,30 @@ def test_a_verification_names_it_and_judges_the_others(said, answers):
     assert {name: found["nodes"][name] for name in others} == alone
     json.dumps(found["nodes"][EVIL], allow_nan=False)
     assert found["nodes"][EVIL]["checks"]
+
+
+MACHINE = simulated.measured("a40")["gpu_node"]
+# Of a GPU and an adapter, as they are measured: where a lie can be put.
+PLACES = [(kind, 0, *rest) for kind in ("gpus", "nics") for one in MACHINE[kind][:1] for rest in places(one)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(place=st.sampled_from(PLACES), said=st.none() | st.just(GONE) | st.integers() | st.text(max_size=3) | JSON)
+def test_a_machine_with_one_lie_is_compared_with_the_others_or_left_out(place, said):
+    nodes = {f"gpu-{one}": {"ansible_facts": {**facts(one), "gpu_node": MACHINE}} for one in (1, 2)}
+    alone = verification(list(nodes), list(nodes), nodes, {"skipped": True}, "")
+    nodes[EVIL] = {"ansible_facts": {**facts(9), "gpu_node": lied(MACHINE, place, said)}}
+    found = verification(list(nodes), list(nodes), nodes, {"skipped": True}, "")
+    assert {name: found["nodes"][name] for name in alone["nodes"]} == alone["nodes"]
+    named = {one["name"] for one in alone["cluster_checks"]}
+    assert named <= {one["name"] for one in found["cluster_checks"]}
+    assert all(line.isprintable() for line in summary(found)["lines"])
+
+
+def test_no_verdict_commands_a_terminal():
+    check = {"name": "\x1b[2Jmain\r_python", "node": "gpu-9\x9b31m", "status": "failed"}
+    document = {"nodes": {EVIL: {"checks": [check]}}, "cluster_checks": []}
+    assert verdict(document).replace("\N{REPLACEMENT CHARACTER}", "").replace("\n", "").isprintable()
 
 
 def test_what_has_the_form_of_an_answer_and_cannot_be_judged_is_its_own_fault():
