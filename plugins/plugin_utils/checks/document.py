@@ -51,6 +51,8 @@ READS = (
 # What comes of an answer that has the form of one, such as a name in the place of an address.
 _UNJUDGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 FIND_OUT = SENTENCES["unfit_answer"].fix
+# Characters of one level of a check on the terminal; verify.json and the report have all of them.
+MOST_SHOWN = 2000
 HEALTH = ("verdict", "findings", "notes", "judged", "skipped_checks", "counters")
 
 
@@ -259,15 +261,20 @@ def summary_lines(document: Mapping) -> list[str]:
 def _told(entry: Check) -> list[str]:
     """Return the levels of a check that did not pass: its measured and expected value, why, and what to do."""
     seen = "" if entry["status"] == "unknown" else f": {entry['measured']}; expected: {entry['expected']}"
-    what = wrapped(clean(f"  {entry['status']}: {entry['name']}{seen}"), "    ")
-    return [*what, *lower_lines(clean(entry["reason"]), clean(entry["fix"]), indent="    ")]
+    what = wrapped(_shown(f"  {entry['status']}: {entry['name']}{seen}"), "    ")
+    return [*what, *lower_lines(_shown(entry["reason"]), _shown(entry["fix"]), indent="    ")]
+
+
+def _shown(text: str) -> str:
+    """Return a harmless text of a length that people read: what is in it, a node may have said."""
+    return clean(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}… ({len(text)} characters)")
 
 
 def _noted(note: Mapping) -> list[str]:
     """Return the levels of an event that is no fault of the node."""
     seen = f"{note['measured']}{' on ' + note['gpu'] if note['gpu'] else ''}"
-    what = wrapped(clean(f"  note: {note['check']}: {seen}"), "    ")
-    return [*what, *lower_lines("", clean(note["action"]), indent="    ")]
+    what = wrapped(_shown(f"  note: {note['check']}: {seen}"), "    ")
+    return [*what, *lower_lines("", _shown(note["action"]), indent="    ")]
 
 
 def counted(found: Iterable[Check]) -> str:

@@ -305,6 +305,15 @@ def test_no_verdict_commands_a_terminal():
     assert verdict(document).replace("\N{REPLACEMENT CHARACTER}", "").replace("\n", "").isprintable()
 
 
+def test_no_node_fills_the_terminal():
+    said = dict.fromkeys(("expected", "measured", "reason", "fix", "check", "gpu", "action"), "x " * 500000)
+    check = {**said, "name": "nvidia_smi", "node": EVIL, "status": "failed"}
+    health = {"verdict": "ok", "notes": [said]}
+    document = {"nodes": {EVIL: {"checks": [check], "gpu_health": health}}, "cluster_checks": []}
+    lines = summary(document)["lines"]
+    assert 2000 < len("".join(lines)) < 20_000 and sum("(1000" in line for line in lines) >= 3
+
+
 def test_what_has_the_form_of_an_answer_and_cannot_be_judged_is_its_own_fault():
     asked = {"__verify_network": {"peers": ["gpu-1", "gpu-2", "gpu-9"], "mtu": 0, "rounds": 0, "bandwidth": False}}
     others = {name: {"ansible_facts": facts(number), **asked} for number, name in ((1, "gpu-1"), (2, "gpu-2"))}
