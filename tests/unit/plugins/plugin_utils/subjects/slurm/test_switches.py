@@ -94,8 +94,7 @@ def test_the_controller_has_the_tree_and_the_plugin_and_loses_both():
     assert "\nTopologyPlugin=topology/tree\n" in contents["/etc/slurm/slurm.conf"]["content"]
     without = installed.answer(cluster_node(cluster_hosts()), installed.shared(cluster_node(cluster_hosts())))
     gone = [one for one in without["files"] if one["path"] == "/etc/slurm/topology.conf"]
-    assert gone == [{"path": "/etc/slurm/topology.conf", "state": "absent"}]
-    assert "/etc/slurm/topology.conf" in without["sent"]
+    assert gone == [{"path": "/etc/slurm/topology.conf", "state": "absent", "then": ["touch", installed.DUE]}]
     assert not any("TopologyPlugin" in one.get("content", "") for one in without["files"])
     own = cluster_hosts(slurm_extra_lines=["TopologyPlugin=topology/tree"])
     kept = installed.answer(cluster_node(own), installed.shared(cluster_node(own)))
