@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...module_utils.machine.topology import gpu_label
+from .values import MOST_CPUS, is_cpu_list
 
 _label: Callable[[Mapping[str, object]], str] = gpu_label  # Python 3.6 on the nodes: it has no types of its own
 
@@ -89,6 +90,11 @@ class Gpu:
     mig: Mig = Mig()
     power_limit_watts: PowerLimit = PowerLimit()
     seen_by: tuple[str, ...] = ()  # pci, nvml
+
+    def __post_init__(self) -> None:
+        """Refuse what no machine has: every reader counts the CPUs, and Slurm's files name the device."""
+        if not is_cpu_list(self.cpu_affinity or "") or not 0 <= (self.minor_number or 0) < MOST_CPUS:
+            raise ValueError("a GPU with the number of a device file and a list of CPUs such as 0-31,64-95")
 
     @property
     def label(self) -> str:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .values import MOST_CPUS, is_cpu_list
+
+MOST_MEMORY = 2**40  # KiB
+
 
 @dataclass(frozen=True)
 class Place:
@@ -17,6 +21,11 @@ class Place:
     cores: int = 0
     threads: int | None = None
     cpus: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no machine has: slurm.conf with such a node is no use for any other."""
+        if not 0 <= self.cores <= MOST_CPUS or not 0 <= (self.threads or 0) <= MOST_CPUS or not is_cpu_list(self.cpus):
+            raise ValueError("cores, threads and a list of CPUs such as 0-31,64-95")
 
 
 @dataclass(frozen=True)
@@ -66,3 +75,8 @@ class SlurmNode:
     programs: str | None = None
     confines: bool = False
     asked: Asked | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no machine has: Slurm divides the memory."""
+        if not 0 <= (self.memory_kib or 0) <= MOST_MEMORY or any(number < 0 for number in self.capabilities.values()):
+            raise ValueError("a node with KiB of memory and numbers of device files")

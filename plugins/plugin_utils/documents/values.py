@@ -33,6 +33,11 @@ _LONGEST_NAME = 253
 _LONGEST_ADDRESS = 45
 _LONGEST_KEY = 16_384
 _KEY_KINDS = frozenset({"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"})
+# Numbers and strides of a list of CPUs, or a mask; Linux has at most 8,192 of them.
+_CPUS = re.compile(
+    r"0x[0-9a-fA-F]+|(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5})(?::[1-9][0-9]{0,4}(?:/[1-9][0-9]{0,4})?)?)?"
+)
+MOST_CPUS = 2**16
 _THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 
 
@@ -122,6 +127,14 @@ def public_key(value: object) -> str:
     if kind not in _KEY_KINDS or not content.startswith(len(kind).to_bytes(4, "big") + kind.encode()):
         raise Unfit(expected)
     return f"{kind} {blob}"
+
+
+def is_cpu_list(text: str) -> bool:
+    """Return True for a list of CPUs in any notation of cpuset(7), or none, that names no more than a machine has."""
+    parts = text.replace(",", " ").split()
+    found = [_CPUS.fullmatch(part) for part in parts] if len(text) <= MOST_CPUS else [None]
+    spans = [1 + int(one["last"] or one["first"]) - int(one["first"]) for one in found if one and one["first"]]
+    return all(found) and all(span > 0 for span in spans) and sum(spans) <= MOST_CPUS
 
 
 def file_name(value: object) -> str:

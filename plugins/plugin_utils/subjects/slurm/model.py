@@ -59,7 +59,9 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
     if measured.name.lower() != expected.lower():  # else a node could take the jobs of another
         raise ProblemError(Problem("slurm_other_name", host, {"name": measured.name, "expected": expected}))
     sockets = sockets_of(host, measured.places, wanted.numa_node_as_socket)
-    if not measured.memory_kib:
+    memory = memory_of(measured.memory_kib or 0, wanted.margin)
+    # DefMemPerCPU=0, without 1 MiB for each processor, would be no limit, for the jobs of all nodes.
+    if memory < sum(place.cores * (place.threads or 1) for place in measured.places):
         raise ProblemError(Problem("slurm_no_memory", host))
     devices = tuple(_devices(host, measured, machine, sockets, wanted))
     if not all(one.cores for one in devices):  # Slurm wants them for all or for none
@@ -71,7 +73,7 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
         sockets=len(sockets),
         cores=sum(place.cores for place in sockets[0]),
         threads=sockets[0][0].threads or 1,
-        memory=memory_of(measured.memory_kib, wanted.margin),
+        memory=memory,
         devices=devices,
         features=tuple(dict.fromkeys([*_features(host, machine, wanted), *wanted.features])),
         splits=any(_is_part(gpu, sockets) for gpu in machine.gpus),

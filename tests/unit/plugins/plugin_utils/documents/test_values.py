@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents import values
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.values import Unfit
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nics import cpu_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,3 +136,23 @@ VALIDATORS = [one for one in vars(values).values() if callable(one) and getattr(
 def test_nothing_else_is_raised(validator, value):
     with contextlib.suppress(Unfit):
         validator(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0-31,64-95", "0 2 4", "0-14:2", "0-31:2/8", "0xff0f", "0,0", "0-65535", ",".join(map(str, range(0, 8192, 2)))]
+)  # fmt: skip
+def test_a_list_of_cpus_has_any_notation(text):
+    assert values.is_cpu_list(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["N/A", "-1", "3-1", "0-65536", "0-65535,0", "0-3:0", "0-3:1/0", "1.5", "0x", "0-", "²"]
+)
+def test_a_list_of_what_is_no_cpu_is_none(text):
+    assert not values.is_cpu_list(text)
+
+
+@given(st.text("0123456789-,:/x af", max_size=12))
+def test_a_list_of_cpus_is_read_by_all_that_read_it(text):
+    if values.is_cpu_list(text):
+        assert all(cpu <= 16 ** len(text) for cpu in cpu_numbers(text))

@@ -6,6 +6,8 @@
 import copy
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import misfits
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines
@@ -35,6 +37,47 @@ def refused(name, facts=None, **variables):
     with pytest.raises(ProblemError) as caught:
         model(name, facts, **variables)
     return " ".join(describe(one) for one in caught.value.problems)
+
+
+PLACE = {"package": 0, "node": 0, "cores": 8, "threads": 2, "cpus": "0-15"}
+LIES = {
+    "negative_cores": {"places": [{**PLACE, "cores": -8}]},
+    "too_many_cores": {"places": [{**PLACE, "cores": 10**9}]},
+    "negative_threads": {"places": [{**PLACE, "threads": -2}]},
+    "endless_cpus": {"places": [{**PLACE, "cpus": "0-99999999999"}]},
+    "cpus_again_and_again": {"places": [{**PLACE, "cpus": "0-65535," * 99_999 + "0"}]},
+    "cpus_that_are_no_digits": {"places": [{**PLACE, "cpus": "\N{SUPERSCRIPT TWO}"}]},
+    "cpus_of_5000_digits": {"places": [{**PLACE, "cpus": "9" * 5000}]},
+    "backwards": {"places": [{**PLACE, "cpus": "9-0"}]},
+    "negative_memory": {"memory_kib": -(2**30)},
+    "endless_memory": {"memory_kib": 2**62},
+    "negative_file": {"capabilities": {"gpu0/gi1/access": -1}},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_node_that_cannot_be_is_left_out_at_once(lie):
+    facts = changed("a40-pcie", **lie)
+    with pytest.raises(DocumentError):
+        model("a40-pcie", facts)
+    (problem,) = misfits("gpu-1", {"ansible_facts": facts}, ["ansible_facts.gpu_slurm"])
+    assert problem.subject == "gpu-1"
+
+
+@pytest.mark.parametrize(
+    "cpus", ["0-99999999999", "0-65535 " * 9999, "0-8:0", "0-8:2/0", "\N{SUPERSCRIPT TWO}", "9" * 5000, "x"]
+)
+def test_a_gpu_near_processors_that_cannot_be_is_refused_at_once(cpus):
+    facts = copy.deepcopy(measured("a40-pcie"))
+    facts["gpu_node"]["gpus"][0]["cpu_affinity"] = cpus
+    (problem,) = misfits("gpu-1", {"ansible_facts": facts}, ["ansible_facts.gpu_node"])
+    assert problem.subject == "gpu-1"
+
+
+@pytest.mark.parametrize("kib", [None, 0, 1, 4096])
+def test_a_node_with_less_than_a_mebibyte_for_a_processor_is_refused(kib):
+    """DefMemPerCPU would be 0, which is no limit, for all nodes."""
+    assert "does not show how much memory there is" in refused("a40-pcie", changed("a40-pcie", memory_kib=kib))
 
 
 @each_machine
