@@ -56,7 +56,7 @@ def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
     component, name = _owner(part)
     if component == "driver":
         have = (state.get("driver") or {}).get("installed") or ""
-        return have.split(".")[0] == stack["driver"]["branch"]
+        return have.split(".")[0] == (stack["driver"] or {}).get("branch")
     if component == "environment":
         return _has_environment(name or "", stack, state)
     return _has_packages(component, stack, state)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import yaml
 
+from ..documents.lock import Lock
+from ..documents.parsing import DocumentError, parse
 from ..drift.components import PACKAGED
 from ..problems.problem import Problem, ProblemError
 
@@ -56,10 +58,15 @@ def read(path: str | None) -> list[dict] | None:
     try:
         lock = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["all"]["vars"][VARIABLE]
         entries, number = lock["entries"], lock["format"]
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+    except (yaml.YAMLError, KeyError, TypeError, OSError, UnicodeDecodeError, RecursionError) as error:
         raise LockError(Problem("lock_unreadable", path)) from error
     if number != FORMAT:
         raise LockError(Problem("lock_format", path, {"found": number, "supported": FORMAT}))
+    try:
+        parse(Lock, lock)
+    except DocumentError as error:
+        wrong = {"place": error.path, "value": error.value, "expected": error.expected}
+        raise LockError(Problem("lock_damaged", path, wrong)) from error
     return entries
 
 

@@ -344,6 +344,10 @@ SENTENCES = {
         "run the playbook plan, which writes it, and put it under version control",
     ),
     "lock_unreadable": Sentence("{subject} is not a stack lock", "restore it, or delete it to plan again"),
+    "lock_damaged": Sentence(
+        "{place} in {subject} is {value}, but must be {expected}",
+        "restore the file from version control, or delete it to plan again",
+    ),
     "lock_format": Sentence(
         "{subject} has lock format {found}, but this collection reads format {supported}",
         "delete the file to plan again",

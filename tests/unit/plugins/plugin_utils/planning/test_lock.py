@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide as decide_module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan_text import plan_table
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import OPTIONAL
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
 from ansible_collections.allreduce.gpu.tests.support.newer_tables import NEWER, difference, with_newer_pytorch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 QUESTION = {"os": "debian 12", "request": {"driver": "535"}}
 OTHER = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "580"}}
@@ -207,6 +212,65 @@ def test_what_is_no_lock(tmp_path, content):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(lock.LockError, match="lock_unreadable"):
         lock.read(str(path))
+
+
+@pytest.mark.parametrize(
+    "content", [b"\0\xff", b"[" * 1500, b"<<<<<<< HEAD\nall: {}\n"], ids=["binary", "deep", "merge"]
+)
+def test_what_is_no_text_is_no_lock(tmp_path, content):
+    path = tmp_path / "stack.lock.yml"
+    path.write_bytes(content)
+    with pytest.raises(lock.LockError, match="lock_unreadable"):
+        lock.read(str(path))
+
+
+def places(value, path=()):
+    """The ways to all parts of a document, of lists to the first."""
+    below = value.items() if isinstance(value, dict) else [(0, value[0])] if isinstance(value, list) and value else ()
+    for key, one in below:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+FULL = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "535", "cuda": "11.8", "cudnn": "8.9"}}
+WHOLE = yaml.safe_load(lock.text(lock.renewed(None, [resolve(FULL)["stack"]])))
+ENTRIES = ("all", "vars", lock.VARIABLE, "entries")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    place=st.sampled_from([one for one in places(WHOLE) if one[:4] == ENTRIES]),
+    value=st.sampled_from([None, True, 0.5, "x", "9" * 5000, [], [None], [[]], {}, {"a": 1}, "absent"]),
+)
+def test_an_edited_lock_is_planned_with_or_a_sentence_says_where_it_is_damaged(tmp_path_factory, place, value):
+    edited = copy.deepcopy(WHOLE)
+    part = edited
+    for key in place[:-1]:
+        part = part[key]
+    if value == "absent":
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    path = tmp_path_factory.mktemp("lock") / "stack.lock.yml"
+    path.write_text(yaml.safe_dump(edited), encoding="utf-8")
+    host = {"gpu_stack_host": {"os": FULL["os"], "gpus": FULL["gpus"]}, "gpu_stack_request": FULL["request"]}
+    try:
+        plan_table(plan({"gpu-1": host}, "2.19.1", lock=str(path)))
+    except lock.LockError as error:
+        (problem,) = error.problems
+        assert describe(problem)
+
+
+def test_a_damaged_lock_is_told_by_place_and_value(path):
+    edited = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    edited["all"]["vars"][lock.VARIABLE]["entries"][0]["stack"]["environments"][0]["frameworks"] = "torch"
+    Path(path).write_text(yaml.safe_dump(edited), encoding="utf-8")
+    with pytest.raises(lock.LockError) as caught:
+        lock.read(path)
+    assert describe(caught.value.problems[0]) == (
+        f"entries[0].stack.environments[0].frameworks in {path} is 'torch', but must be a mapping; "
+        "restore the file from version control, or delete it to plan again."
+    )
 
 
 def test_a_lock_of_another_format(tmp_path):
