@@ -39,6 +39,10 @@ FIELDS = {
     "port_range": st.sampled_from([None, "32768\t60999"]),
     "reserved": st.sampled_from([None, "", "29400-29499"]),
     "reserved_before": st.sampled_from([None, "", "8080"]),
+    # A machine has no more, and the document refuses them.
+    "Place.cores": st.integers(0, 512),
+    "Place.cpus": st.sampled_from(["", "0-31,64-95"]),
+    "Place.threads": st.sampled_from([None, 1, 2]),
     # Of priorities and traffic classes there are eight.
     "Bridging.apps": st.sampled_from([None, {}, {"26": 3, "48": 6}]),
     "Bridging.default": st.sampled_from([None, 0, 7]),
