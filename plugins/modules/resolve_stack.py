@@ -23,7 +23,7 @@ options:
       - Defaults to the host's facts.
     type: raw
   arch:
-    description: Architecture, V(x86_64) or V(aarch64). Defaults to the host's facts, else V(x86_64).
+    description: Architecture, V(x86_64) or V(aarch64). Defaults to the host's facts, else that of GPUs such as GH200, else V(x86_64).
     type: str
   gpus:
     description:

@@ -59,16 +59,17 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
     }
     constraints.update(_interpreter(given.get("interpreter") or AUTO, constraints.get("python", "")))
     gpus = _gpus(tables, given.get("gpus") or [], _gpu_models(given.get("gpu_models") or {}))
+    arch = _arch(given.get("arch"), gpus)
     owner = find_owner(given, gpus, constraints.get("driver_source") == VENDOR)
     question = Question(
         os=find_os(tables, given.get("os")),
-        arch=_arch(given.get("arch")),
+        arch=arch,
         gpus=gpus,
         constraints=constraints,
         frameworks=_frameworks(constraints, excluded),
         environments=cast(Environments, environments),
         accelerator="cuda" if gpus else "cpu",
-        wheels=_arch(given.get("arch")),
+        wheels=arch,
         permitted_build=permitted_build(constraints),
         forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(constraints)),
@@ -170,11 +171,17 @@ def _interpreter(value: object, python: str) -> Mapping[str, str]:
     return {} if value == AUTO else {INTERPRETER: path}
 
 
-def _arch(value: object) -> Arch:
+def _arch(value: object, gpus: Iterable[Gpu]) -> Arch:
+    """Return the architecture that is given, else that of the processors on the GPUs' boards, else x86_64; raise InputError."""
+    boards = {gpu.row["arch"]: gpu.model for gpu in gpus if "arch" in gpu.row}
     try:
-        return ARCHITECTURES[str(value or "x86_64").lower()]
+        arch = ARCHITECTURES[str(value or next(iter(boards), "x86_64")).lower()]
     except KeyError:
         raise InputError("unknown_architecture", value) from None
+    for board, model in boards.items():
+        if board != arch:
+            raise InputError("other_architecture", model, board=board, arch=arch)
+    return arch
 
 
 def find_os(tables: Tables, value: object) -> DistroRow:

@@ -58,6 +58,7 @@ class DistroRow(TypedDict):
 class GpuRow(TypedDict):
     model: str
     names: NotRequired[list[str]]
+    arch: NotRequired[Arch]  # of the processors on the same board
     architecture: str
     compute_capability: str
     forward_compat: bool | None

@@ -585,3 +585,23 @@ def test_a_version_is_no_longer_than_one_is(name, value):
     with pytest.raises(InputError) as refusal:
         ask({name: value})
     assert refusal.value.problems[0].code == "wrong_version"
+
+
+# GPUs that share a board with Arm processors.
+
+
+@pytest.mark.parametrize("gpu", ["GH200", "GB200", "GB300", "NVIDIA GB10"])
+def test_the_processors_of_a_board_are_those_of_the_host(gpu):
+    assert planned({}, gpu, os="ubuntu 24.04")["os"]["arch"] == "aarch64"
+    assert planned({}, gpu, os="ubuntu 24.04", arch="arm64")["os"]["arch"] == "aarch64"
+    for gpus in ([gpu], ["A10", gpu], [gpu, "A10"]):
+        with pytest.raises(InputError) as refusal:
+            ask({}, *gpus, os="ubuntu 24.04", arch="x86_64")
+        assert refusal.value.problems[0].code == "other_architecture"
+
+
+def test_other_gpus_say_nothing_of_the_processors():
+    assert [planned({}, "H100 PCIe", **given)["os"]["arch"] for given in ({}, {"arch": "aarch64"})] == [
+        "x86_64",
+        "aarch64",
+    ]
