@@ -151,10 +151,11 @@ def test_60_a_fabric_that_the_device_does_not_know_is_refused_with_a_sentence(pa
 
 def test_65_pytorch_trains_over_the_same_link(pair, tmp_path):
     roles = "base,python_env,frameworks,cluster_ssh"
-    run = pair.play("playbooks/site.yml", "--tags", roles, "-e", json.dumps({**PRESENT, **PYTORCH}))
+    stack = {**PYTORCH, "stack_lock": str(tmp_path / "stack.lock.yml")}  # of this test alone
+    run = pair.play("playbooks/site.yml", "--tags", roles, "-e", json.dumps({**PRESENT, **stack}))
     assert run.status == 0, run.output[-6000:]
     given = {
-        **PYTORCH, "train_args": "--epochs 1 --samples 256 --batch-size 32 --width 4", "train_start_timeout": 900,
+        **stack, "train_args": "--epochs 1 --samples 256 --batch-size 32 --width 4", "train_start_timeout": 900,
         "report_directory": str(tmp_path),
     }  # fmt: skip
     run = pair.play("playbooks/train.yml", "-e", json.dumps(given))
