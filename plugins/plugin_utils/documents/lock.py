@@ -16,13 +16,13 @@ from . import stack
 
 
 class DriverSource(Enum):
-    """Where a driver comes from."""
+    """The origins of a driver."""
 
     NVIDIA, DISTRIBUTION, RUNFILE, VENDOR = "nvidia", "distribution", "runfile", "vendor"
 
 
 class InterpreterSource(Enum):
-    """Where an interpreter comes from."""
+    """The origins of an interpreter."""
 
     DISTRIBUTION, STANDALONE, CONDA, PATH = "distribution", "standalone", "conda", "path"
 
@@ -89,7 +89,7 @@ class Environment(stack.Environment):
 
 @dataclass(frozen=True)
 class Disk:
-    """What a part of the stack takes of a file system."""
+    """The room that a part of the stack takes on a file system."""
 
     directory: str
     part: str
