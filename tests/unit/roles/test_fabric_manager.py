@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from jinja2.nativetypes import NativeEnvironment
 
 from tests.support.local_play import run_roles
+from tests.unit.roles.test_structure import ROLES
 
 LOADED = {"loaded": "580.178.04", "installed": "580.178.04"}
 OFF, ON = ({"enabled": value, "active": value} for value in (False, True))
@@ -63,6 +66,16 @@ def test_a_tray_gets_imex_with_the_nodes_of_its_rack(tmp_path):
         if re.match(r"\+[^ ]*fabric-?manager|\+\+\+ after: .*fabric-?manager", line)
     ]
     assert [(name, "+active: yes" in lines) for name, lines in services(output)] == [("nvidia-imex", True)]
+
+
+@pytest.mark.parametrize(("can_start", "then"), [(True, ["systemctl", "try-restart", "nvidia-imex"]), (False, [])])
+def test_a_list_and_the_restart_that_reads_it_are_one_step(can_start, then):
+    """A run that ends between the two would leave IMEX with the former list for good. With another driver it would not start."""
+    tasks = yaml.safe_load((ROLES / "fabric_manager" / "tasks" / "imex.yml").read_text("utf-8"))
+    (task,) = [one for one in tasks if "allreduce.gpu.config_files" in one]
+    (file,) = task["allreduce.gpu.config_files"]["files"]
+    assert NativeEnvironment().from_string(file["then"]).render(__fabric_manager_can_start=can_start) == then
+    assert "notify" not in task
 
 
 def test_imex_waits_for_the_addresses_of_its_peers(tmp_path):
