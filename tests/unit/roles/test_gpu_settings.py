@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+
+from tests.support.local_play import CHECKOUT, run_roles
 
 COLLECTIONS = Path(__file__).resolve().parents[3] / ".collections"
 DECLARED = {"persistence_mode": True, "power_limit_watts": 250}
@@ -141,6 +144,26 @@ def test_what_applies_it_at_boot_is_shown(run, path):
 
 def test_the_gpus_difference_is_shown(run):
     assert re.search(r"(?m)^-power_limit_watts: 300\n\+persistence_mode: true\n\+power_limit_watts: 250", run)
+
+
+@pytest.mark.parametrize(("left", "changed"), [("absent", 0), ("file 0644 root:root 0", 1)])
+def test_what_an_interrupted_run_left_is_removed(tmp_path, left, changed):
+    """The unit is not enabled any more, or not yet."""
+    unit = tmp_path / "a.service"
+    unit.touch()
+    state = {"services": {"allreduce-gpu-settings": {"enabled": False, "active": False}}, "files": {str(unit): left}}
+    facts = {"gpu_stack": {}, "gpu_node": {"gpus": GPU}, "gpu_node_state": state}
+    given = {"__gpu_settings_removed": [{"path": str(unit)}]}
+    output = run_roles(tmp_path, ["gpu_settings"], facts, "--check", "-e", json.dumps(given)).output
+    assert f"changed={changed} " in output, output
+
+
+def test_a_removal_ends_with_what_tells_that_there_is_something_to_remove():
+    """An interrupted one goes on the next time."""
+    tasks = yaml.safe_load((CHECKOUT / "roles/gpu_settings/tasks/absent.yml").read_text("utf-8"))
+    *_others, directory, files = [set(task) for task in tasks]
+    assert "ansible.builtin.file" in directory
+    assert "allreduce.gpu.config_files" in files
 
 
 def test_a_removal_that_a_later_failure_ends_leaves_no_directory(tmp_path):
