@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """NCCL's file on this machine in check mode: what the role asks of a node; and on a recorded tree, the way there and back."""
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -106,3 +108,59 @@ def test_the_tests_are_built_for_those_who_train_whatever_the_umask(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "a build").stat().st_mode & 0o777 == 0o755
+
+
+MAKEFILE = """\
+PROGRAMS = build/all_reduce_perf build/alltoall_perf
+default: $(PROGRAMS)
+build/%: src/%
+\tmkdir -p build && cp $< $@
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the files are root's")
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize("there", ["Makefile", "build/all_reduce_perf"])
+def test_what_was_cut_off_is_built_again(tmp_path, there):
+    """What came first of the archive, or of the build, told that all of it was there."""
+    directory, source, archive = tmp_path / "tests", tmp_path / "source" / "nccl-tests", tmp_path / "source.tar.gz"
+    for name, text in {"Makefile": MAKEFILE, "src/all_reduce_perf": "one\n", "src/alltoall_perf": "two\n"}.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, "utf-8")
+        os.utime(source / name, (1, 1))
+    subprocess.run(["tar", "-czf", archive, "-C", source.parent, "nccl-tests"], check=True)
+    (directory / there).parent.mkdir(parents=True)
+    (directory / there).write_text("", "utf-8")
+    given = {
+        "__nccl_plan": {}, "__nccl_cuda": {"version": "12.8", "home": "/usr/local/cuda-12.8"}, "nccl_tests_archive": archive.as_uri(),
+        "nccl_tests_checksum": "sha256:" + hashlib.sha256(archive.read_bytes()).hexdigest(),
+        "nccl_tests_mpi_home": "", "__nccl_tests_directory": str(directory),
+    }  # fmt: skip
+    facts = {"gpu_node_state": {"services": {}}}
+    first, second = (run_roles(tmp_path, ["nccl/tests"], facts, "-e", json.dumps(given)) for _time in range(2))
+    assert first.status == 0, first.output
+    built = {path.name: path.read_text("utf-8") for path in (directory / "build").iterdir()}
+    assert built == {"all_reduce_perf": "one\n", "alltoall_perf": "two\n"}
+    assert "changed=0 " in second.output, second.output
+
+
+def test_another_mpi_is_another_build(tmp_path):
+    given = {"__nccl_cuda": {"version": "12.8"}, "nccl_tests_checksum": "sha256:" + "0" * 64}
+    tasks = [
+        {
+            "ansible.builtin.copy": {
+                "content": "{{ __nccl_tests_directory }}",
+                "dest": str(tmp_path / f"{number}.txt"),
+            },
+            "vars": {**given, "nccl_tests_mpi_home": home},
+        }
+        for number, home in enumerate(("", "/opt/a b", "/opt/c"))
+    ]
+    variables = CHECKOUT / "roles" / "nccl" / "vars" / "main.yml"
+    book = [{"hosts": "localhost", "gather_facts": False, "vars_files": [str(variables)], "tasks": tasks}]
+    (tmp_path / "play.yml").write_text(json.dumps(book), "utf-8")
+    subprocess.run([sys.executable, "-m", "ansible", "playbook", "play.yml"], cwd=tmp_path, check=True)
+    plain, *others = ((tmp_path / f"{number}.txt").read_text("utf-8") for number in range(3))
+    assert plain == "/opt/allreduce/nccl-tests/000000000000-cuda12.8"
+    assert len(set(others)) == 2
+    assert all(one.startswith(f"{plain}-mpi") and " " not in one for one in others)
