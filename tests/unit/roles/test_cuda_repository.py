@@ -141,6 +141,33 @@ def test_without_module_streams_no_module_metadata_hides_packages(system, hotfix
     assert ("+module_hotfixes=1" in run.output) == hotfixes
 
 
+def test_other_entries_go_before_the_repository_is_set_up(tmp_path):
+    """A run that ended between the two left them: the next one found the repository set up."""
+    sources = tmp_path / "sources.list.d"
+    sources.mkdir()
+    old, new, kept = (sources / name for name in ("by-hand.list", "new.list", "kept.list"))
+    old.write_text("deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/ /\n")
+    kept.write_text("deb https://archive.example.org/ stable main\n")
+    facts = {
+        "gpu_stack": {
+            "os": {"family": "debian", "id": "ubuntu", "version": "22.04"},
+            "repository": {"retired_keys": []},
+            "driver": None,
+        },
+        "gpu_node_state": {"package_manager": "apt", "packages": {}},
+    }
+    given = {
+        "cuda_repository_key": str(kept), "__cuda_repository_fingerprint": "A", "__cuda_repository_key_text": "",
+        "__cuda_repository_keys": [{"fingerprint": "A", "sha1_bound": False}], "__cuda_repository_main_lists": [],
+        "__cuda_repository_retired_keys": [], "__cuda_repository_old_places": [str(sources)],
+        "__cuda_repository_source_file": str(new),
+        "__cuda_repository_files": [{"path": str(new), "content": "new\n", "validate": ["/bin/false", "%s"]}],
+    }  # fmt: skip
+    run = run_roles(tmp_path, ["cuda_repository"], facts, "-e", json.dumps(given))
+    assert "would be refused by /bin/false" in run.output, run.output
+    assert list(sources.iterdir()) == [kept]
+
+
 def retired_key_tasks():
     """The tasks about keys in what runs before the index is read."""
     tasks = yaml.safe_load(LEFTOVERS.read_text(encoding="utf-8"))
