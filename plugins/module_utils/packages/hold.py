@@ -133,10 +133,17 @@ def apply(plan, files, write, dpkg, seconds):
     """Take the steps of ``files`` and tell dpkg; ``write(path, content)`` puts a whole file in place. ValueError."""
     if plan["warning"]:
         raise ValueError(plan["warning"])
+    chosen = plan["selections"]
+    # The pins tell which packages the hold took: what is released is so before they change, or no later run would release it.
+    _select(dpkg, {name: word for name, word in chosen.items() if word == "install"}, seconds)
     for wanted, _found, steps in files:
         config_files.apply(wanted, steps, write)
-    if plan["selections"]:
-        select(dpkg, plan["selections"], seconds)
+    _select(dpkg, {name: word for name, word in chosen.items() if word != "install"}, seconds)
+
+
+def _select(dpkg, selections, seconds):
+    if selections:
+        select(dpkg, selections, seconds)
 
 
 def select(run, selections, seconds, wait=2):

@@ -101,6 +101,20 @@ def test_idempotent(debian, check, options):
     assert (result["changed"], result["changed_paths"], result["selections"], result["diff"]) == (False, [], {}, [])
 
 
+@needs_dpkg
+def test_what_dpkg_did_not_release_is_released_the_next_time(debian):
+    """The kernel, which would get no security fixes any more."""
+    run(debian, kernel=True)
+    assert "linux-image-generic" in holds(debian)
+    lock = debian / "var/lib/dpkg/lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    assert "dpkg does not accept the selections" in run(debian, lock_timeout=0)["msg"]
+    lock.rmdir()
+    run(debian)
+    assert holds(debian) == {"nvidia-utils-580", "libnvidia-compute-580", "bash"}
+
+
 def recorded(root):
     """What module node_state tells of the hold."""
     return read_holds(FileTree(str(root)), lambda _query: None).get("driver")
