@@ -157,7 +157,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed_paths:
-  description: Paths of the entries that changed, or would change in check mode.
+  description:
+    - Paths of the entries that changed, or would change in check mode.
+    - Also of those that an execution before changed, which ended before what follows them.
   returned: success
   type: list
   elements: str
@@ -215,23 +217,24 @@ def writer(module, wanted):
 
 
 def follow(module, changed):
-    """Run what follows the entries at the changed paths, and those where an execution before did not reach its end; the commands.
+    """Run what follows the entries at the changed paths, and those where an execution before did not reach its end.
 
-    In check mode, those that would run.
+    Return the paths of these entries; in check mode, of those that it would follow.
     """
     late = seen_files.unnoted(FileTree(), module.params["noted"]) | seen_files.due(FileTree())
-    commands = []
+    commands, paths = [], []
     for entry in module.params["files"]:
         due = entry["path"] in changed or seen_files.name(entry) in late
-        if due and entry["then"] not in [[], *commands] and (not entry["then_if"] or glob.glob(entry["then_if"])):
-            commands.append(entry["then"])
+        if due and entry["then"] and (not entry["then_if"] or glob.glob(entry["then_if"])):
+            paths.append(entry["path"])
+            commands += [] if entry["then"] in commands else [entry["then"]]
     for command in [] if module.check_mode else commands:
         rc, out, err = module.run_command(command, cwd=PLACE)
         if rc != 0:
             said = " ".join((err or out).split()) or "it printed nothing"
             text = "The files are as declared, but %s ended with %d: %s. The next run tries it again."
             module.fail_json(msg=text % (" ".join(command), rc, said))
-    return commands
+    return paths
 
 
 def begin(module, plans):
@@ -275,7 +278,7 @@ def main():
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
     paths = [wanted["path"] for wanted, _found, _steps in changes]
-    followed = follow(module, paths)
+    paths += [path for path in follow(module, paths) if path not in paths]
     if not module.check_mode:
         end(module)
     seen = (
@@ -284,7 +287,7 @@ def main():
         else {"seen": seen_files.note(FileTree(), module.params["noted"], module.params["files"])}
     )
     module.exit_json(
-        changed=bool(changes or followed),
+        changed=bool(paths),
         changed_paths=paths,
         diff=[config_files.diff(*change) for change in changes],
         **seen,

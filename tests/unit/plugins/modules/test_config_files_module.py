@@ -213,13 +213,13 @@ def noted(check, entry, tmp_path):
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("state", ["file", "absent"])
 def test_what_follows_runs_in_the_next_run_where_one_was_interrupted(wanted, tmp_path, state, check):
-    """The file is as declared already, and what was noted is older."""
+    """The file is as declared already, and what was noted is older. It is told as changed: it comes into use only now."""
     entry = following(wanted, tmp_path)
     assert noted(False, entry, tmp_path)["changed"] and times(tmp_path) == 1
     entry = dict(entry, content="key = other\n", state=state)
     assert noted(False, dict(entry, then=["false"]), tmp_path)["failed"] and times(tmp_path) == 1
     result = noted(check, entry, tmp_path)
-    assert (result["changed"], result["changed_paths"], times(tmp_path)) == (True, [], 1 if check else 2)
+    assert (result["changed"], result["changed_paths"], times(tmp_path)) == (True, [wanted["path"]], 1 if check else 2)
     if not check:
         assert not noted(False, entry, tmp_path)["changed"] and times(tmp_path) == 2
 
