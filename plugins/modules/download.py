@@ -68,7 +68,6 @@ RETURN = r""" # """
 
 import os
 import re
-import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -130,8 +129,10 @@ def _wanted(module):
 
 
 def _replace(module, path, wanted):
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
-    os.close(handle)
+    new = path + ".part"  # always the same, so that what was left of an execution that was killed does not stay
+    if os.path.lexists(new):
+        os.unlink(new)
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     module.add_cleanup_file(new)
     address = _fetch(module, new)
     found = download.sha256(new)

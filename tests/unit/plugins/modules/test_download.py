@@ -7,6 +7,7 @@ import hashlib
 import http.server
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -45,6 +46,26 @@ def test_change(place):
     assert run(place, mode="0700")["changed"] is True
     assert left(place) == {"file": CONTENT}
     assert (place / "target" / "file").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_was_left_of_an_execution_that_was_killed_does_not_stay(place, link):
+    """Hundreds of megabytes, each time; and what is there is not written to, wherever it leads."""
+    program = (
+        "import os, signal\nfrom ansible_collections.allreduce.gpu.plugins.modules import download\n"
+        "download.download.fetch = lambda *_given: os.kill(os.getpid(), signal.SIGKILL)\ndownload.main()\n"
+    )
+    said = {"url": "file:///nothing", "path": f"{place}/target/file", "checksum": CHECKSUM}
+    given = [sys.executable, "-c", program, json.dumps({"ANSIBLE_MODULE_ARGS": said})]
+    killed = subprocess.run(given, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": COLLECTIONS})
+    assert killed.returncode == -signal.SIGKILL
+    (name,) = left(place)
+    if link:
+        (place / "target" / name).unlink()
+        (place / "target" / name).symlink_to(place / "other")
+    assert run(place)["changed"] is True
+    assert left(place) == {"file": CONTENT}
+    assert not (place / "other").exists()
 
 
 def test_change_in_check_mode(place):
