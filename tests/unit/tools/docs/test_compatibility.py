@@ -15,7 +15,10 @@ from tools.docs.compatibility import compatibility
 from tools.docs.picture import picture
 
 TABLES = load()
-MODELS = {row["compute_capability"]: row["model"] for row in TABLES.rows("gpus")}
+# Where there is one, a model that is on no board with Arm processors, for which there are fewer wheels.
+MODELS = {
+    row["compute_capability"]: row["model"] for row in sorted(TABLES.rows("gpus"), key=lambda row: "arch" not in row)
+}
 
 
 def table(title):
