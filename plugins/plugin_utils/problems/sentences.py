@@ -240,10 +240,6 @@ SENTENCES = {
     ),
     "unknown_profile": Sentence("There is no profile '{subject}'", "the nearest ones are {nearest}"),
     "unknown_architecture": Sentence("Architecture '{subject}' is not supported", "choose x86_64 or aarch64"),
-    "other_architecture": Sentence(
-        "{subject} is on a board with {board} processors, but arch is {arch}",
-        "leave arch out, or name the GPUs that the host has",
-    ),
     "unknown_os": Sentence(
         "Operating system '{subject}' is not supported",
         "the nearest supported ones are {nearest}",

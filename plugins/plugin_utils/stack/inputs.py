@@ -173,15 +173,11 @@ def _interpreter(value: object, python: str) -> Mapping[str, str]:
 
 def _arch(value: object, gpus: Iterable[Gpu]) -> Arch:
     """Return the architecture that is given, else that of the processors on the GPUs' boards, else x86_64; raise InputError."""
-    boards = {gpu.row["arch"]: gpu.model for gpu in gpus if "arch" in gpu.row}
+    boards = [gpu.row["arch"] for gpu in gpus if "arch" in gpu.row]
     try:
-        arch = ARCHITECTURES[str(value or next(iter(boards), "x86_64")).lower()]
+        return ARCHITECTURES[str(value or [*boards, "x86_64"][0]).lower()]
     except KeyError:
         raise InputError("unknown_architecture", value) from None
-    for board, model in boards.items():
-        if board != arch:
-            raise InputError("other_architecture", model, board=board, arch=arch)
-    return arch
 
 
 def find_os(tables: Tables, value: object) -> DistroRow:
