@@ -115,7 +115,7 @@ class Index:
 class Interpreter:
     """The source of an environment's interpreter; path: None for a standalone build, which uv puts in its own place."""
 
-    source: str = "distribution"  # distribution | standalone | path
+    source: str = "distribution"  # distribution | standalone | conda | path
     path: str | None = None
     packages: tuple[str, ...] = ()
 
