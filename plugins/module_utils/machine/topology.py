@@ -112,7 +112,9 @@ def build_topology(gpus, nics, paths, levels, several_numa_nodes):
 def natural_key(name):
     """Return a sort key in which mlx5_2 comes before mlx5_10; no two names have the same key."""
     parts = re.findall("[0-9]+|[^0-9]+", name)
-    return [(0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
+    # Digits by their number and themselves, since a node may say more of them than Python makes a number of.
+    digits = [part.lstrip("0") if part[0] in "0123456789" else None for part in parts]
+    return [(1, 0, "", part) if found is None else (0, len(found), found, part) for found, part in zip(digits, parts)]
 
 
 def active_ports(nic):

@@ -34,7 +34,10 @@ ARCHITECTURES: dict[str, Arch] = {
     "arm64": "aarch64",
     "sbsa": "aarch64",
 }
-COUNTED_GPU = re.compile(r"\s*(\d+)\s*[x×*]\s*(\S.*)")
+# As people write them: 8x A100, 8 * A100, A100 x 8.
+COUNTED_GPU = re.compile(
+    r"(?P<first>\d+)\s*[x×*]\s*(?P<model>\S.*)|(?P<before>\S.*?)\s+[x×*]\s*(?P<last>\d+)", re.IGNORECASE
+)
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
 
 
@@ -222,9 +225,11 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
         name = value.get("name") or value.get("pci_name") or "a name that its PCI ID database does not have"
         raise InputError("unknown_gpu_id", number, address=value.get("pci_bus_id"), name=name)
     shown = named or (value.get("name") if isinstance(value, Mapping) else value)
-    counted = COUNTED_GPU.match(str(shown))
+    counted = COUNTED_GPU.fullmatch(str(shown).strip())
     if counted:
-        raise InputError("counted_gpu", shown, count=int(counted[1]), model=counted[2])
+        raise InputError(
+            "counted_gpu", shown, count=counted["first"] or counted["last"], model=counted["model"] or counted["before"]
+        )
     raise InputError("unknown_gpu", shown, nearest=nearest(shown, [one["model"] for one in tables.rows("gpus")]))
 
 

@@ -27,6 +27,7 @@ def test_a_gpu_goes_by_its_index_else_by_its_address(index, name):
         ["9", "10", "node"],
         ["node09", "node9", "node10"],
         ["x", "x\u00b2"],
+        ["mlx5_0", "mlx5_00", "mlx5_" + "8" * 5000, "mlx5_" + "9" * 5000],
     ],
 )
 def test_numbers_in_names_sort_as_numbers(ordered):
