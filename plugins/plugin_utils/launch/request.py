@@ -25,6 +25,7 @@ from .launchers.table import LAUNCHERS
 
 NODE_FILES = Path(__file__).parent / "node"
 SHORTEST_LEASE = 20  # seconds
+_LEAST = {"max_restarts": 0, "timeout": 0, "start_timeout": 1, "stall_timeout": 0, "tail_lines": 0}
 
 
 def select_nodes(available: Sequence[str], wanted: Any, variable: str = "train_nodes") -> list[str]:
@@ -146,7 +147,10 @@ def check_numbers(args: Mapping[str, Any]) -> None:
         raise ProblemError(Problem("wrong_nproc", nproc))
     if not 1 <= args["port"] <= 65535:
         raise ProblemError(Problem("wrong_port", str(args["port"])))
-    if args.get("watch_interval", 0) < 0:
+    for name, least in _LEAST.items():
+        if args.get(name, least) < least:
+            raise ProblemError(Problem("low_number", name, {"value": args[name], "least": least}))
+    if not 0 <= args.get("watch_interval", 0) < float("inf"):  # false for NaN
         raise ProblemError(Problem("wrong_watch_interval", f"{args['watch_interval']:g}"))
     if args["lease"] < SHORTEST_LEASE:
         raise ProblemError(Problem("short_lease", str(args["lease"]), {"least": SHORTEST_LEASE}))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -208,7 +209,7 @@ def training_problems(
         return []
     nodes, script, files, nproc, port, lease, launcher, least = (values[name] for name in needed)
     try:
-        check_numbers({"nproc_per_node": str(nproc), "port": int(port), "lease": int(lease)})
+        check_numbers({**_numbers(values), "nproc_per_node": str(nproc), "port": int(port), "lease": int(lease)})
         plan = plan_request(
             list(world.nodes),
             nodes=nodes,
@@ -226,6 +227,15 @@ def training_problems(
     except ProblemError as error:
         return list(error.problems)
     return []
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of a training that are known, by the names that module torchrun has for them."""
+    return {
+        name.partition("_")[2]: value if isinstance(value, (int, float)) else int(value)
+        for name, value in values.items()
+        if isinstance(value, (int, float)) or (isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value))
+    }
 
 
 def benchmark_problems(

@@ -171,12 +171,21 @@ def test_a_play_that_cannot_run_all_nodes_at_once_is_refused(tmp_path, forks, pl
         ({"nproc_per_node": "9" * 5000}, "wrong_nproc"),
         ({"port": 0}, "wrong_port"),
         ({"lease": 5}, "short_lease"),
+        ({"max_restarts": -1}, "low_number"),
+        ({"timeout": -1}, "low_number"),
+        ({"start_timeout": 0}, "low_number"),
+        ({"stall_timeout": -1}, "low_number"),
+        ({"tail_lines": -1}, "low_number"),
+        ({"watch_interval": float("nan")}, "wrong_watch_interval"),
+        ({"watch_interval": float("inf")}, "wrong_watch_interval"),
     ],
 )
 def test_numbers_out_of_range_are_refused(change, code):
     good = {"nproc_per_node": "auto", "port": 29500, "lease": 60}
     request.check_numbers(good)
-    assert refused(request.check_numbers, {**good, **change}).code == code
+    problem = refused(request.check_numbers, {**good, **change})
+    assert problem.code == code
+    assert describe(problem)
 
 
 @pytest.mark.parametrize(

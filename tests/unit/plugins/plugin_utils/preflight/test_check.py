@@ -31,6 +31,8 @@ TRAIN = {
     "train_launcher": {"type": "str", "default": "torchrun"},
     "train_min_nodes": {"type": "int", "default": 0},
     "train_max_restarts": {"type": "int"},
+    "train_timeout": {"type": "int", "default": 0},
+    "train_stall_timeout": {"type": "int", "default": 600},
 }
 ROLES = {
     "base": {"base_lock_timeout": {"type": "int", "default": 600}},
@@ -249,6 +251,9 @@ def test_the_inventory_is_looked_at(hosts, code):
         ({"train_launcher": "elastic", "train_max_restarts": 0}, 5, ["elastic_without_restarts"]),
         ({"train_min_nodes": 1}, 5, ["min_nodes_unused"]),
         ({"train_launcher": "srun"}, 5, ["unknown_launcher"]),
+        ({"train_stall_timeout": -1}, 5, ["low_number"]),
+        ({"train_max_restarts": "-1"}, 5, ["low_number"]),
+        ({"train_timeout": "{{ later }}"}, 5, []),
     ],
 )
 @pytest.mark.parametrize("place", ["host", "command_line"])
