@@ -121,8 +121,11 @@ def ranks(path, uid):
             # A file that was caught half written is there at the next look.
             rank = _note(_json(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0]))
             if rank and name == "rank%d.json" % rank["rank"]:
-                found.append(dict(rank, **_last_output(logs, rank["rank"], uid)))
-    return sorted(found, key=lambda rank: rank["rank"])
+                found.append(rank)
+    # Ranks that started again, after a node was lost, may have other numbers than before: each place has one process.
+    newest = {rank["local_rank"]: rank for rank in sorted(found, key=lambda rank: rank["started"])}
+    told = sorted(newest.values(), key=lambda rank: rank["rank"])
+    return [dict(rank, **_last_output(logs, rank["rank"], uid)) for rank in told]
 
 
 def _note(value):
@@ -167,7 +170,8 @@ def exceptions(path, uid, found):
 
 def _lines(text, count):
     """Return the last lines that say something."""
-    return [line.rstrip()[-_LINE:] for line in text.splitlines() if line.strip()][-count:]
+    lines = [line.rstrip()[-_LINE:] for line in text.splitlines() if line.strip()]
+    return lines[max(0, len(lines) - count) :]
 
 
 def agent(path, uid):

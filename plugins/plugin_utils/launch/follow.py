@@ -262,7 +262,8 @@ class Follower:
             last = (rank["started"], rank["last_output"], seen.get("metrics_written") if rank["rank"] == 0 else None)
             if self._written.get(str(rank["rank"]), (None,))[0] != last:
                 self._written[str(rank["rank"])] = (last, self._clock())
-        return {rank: when for rank, (_last, when) in self._written.items()}
+        # A rank that is not there any more has another number since it started again.
+        return {str(rank["rank"]): self._written[str(rank["rank"])][1] for rank in seen["ranks"]}
 
     def _silence(self) -> bool:
         """Name the ranks that hold up a run in which none writes, at doubling intervals; return whether that is so."""

@@ -97,8 +97,9 @@ def test_links_in_the_archive_are_refused(tmp_path, pack):
 
 
 def test_ranks_are_read_with_their_last_output(run):
-    for number in (10, 2):
-        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 11, "started": 5.0}))
+    for place, number in enumerate((10, 2)):
+        note = {"rank": number, "local_rank": place, "world_size": 11, "started": 5.0}
+        log(run, f"rank{number}.json", json.dumps(note))
     log(run, "rank2.out", "epoch 1\nepoch 2\r 50%\n}\n\n")
     log(run, "rank2.err", "warning")
     os.utime(str(run / "logs" / "rank2.out"), (100, 100))
@@ -110,7 +111,8 @@ def test_ranks_are_read_with_their_last_output(run):
 
 def test_the_types_of_exceptions_are_those_of_ranks_since_they_started(run):
     for number in (0, 1, 2, 3, 4):
-        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 5, "started": 1000.0}))
+        note = {"rank": number, "local_rank": number, "world_size": 5, "started": 1000.0}
+        log(run, f"rank{number}.json", json.dumps(note))
     log(run, "rank0.cause", "torch.OutOfMemoryError\nbuiltins.RuntimeError")
     log(run, "rank1.cause", "builtins.ValueError")  # of its former life
     os.utime(str(run / "logs" / "rank1.cause"), (900, 900))
@@ -120,6 +122,13 @@ def test_the_types_of_exceptions_are_those_of_ranks_since_they_started(run):
     log(run, "rank9.cause", "torch.OutOfMemoryError")  # of a rank that never started here
     found = training_run.exceptions(str(run), UID, training_run.ranks(str(run), UID))
     assert found == {"0": ["torch.OutOfMemoryError", "builtins.RuntimeError"]}
+
+
+def test_ranks_that_have_other_numbers_since_a_node_was_lost_are_told_once(run):
+    for number, place, size, started in ((2, 0, 4, 5.0), (3, 1, 4, 5.1), (0, 0, 2, 60.0), (1, 1, 2, 60.1)):
+        note = {"rank": number, "local_rank": place, "world_size": size, "started": started}
+        log(run, f"rank{number}.json", json.dumps(note))
+    assert [rank["rank"] for rank in training_run.ranks(str(run), UID)] == [0, 1]
 
 
 def test_a_note_that_is_half_written_is_left_for_the_next_look(run):
@@ -158,7 +167,8 @@ def test_a_note_that_rank_py_did_not_write_is_none(run, change):
 def test_no_more_ranks_are_told_than_a_node_has(run, monkeypatch):
     monkeypatch.setattr(training_run, "MOST_RANKS", 3)
     for number in range(9):
-        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 9, "started": 5.0}))
+        note = {"rank": number, "local_rank": number, "world_size": 9, "started": 5.0}
+        log(run, f"rank{number}.json", json.dumps(note))
     assert len(training_run.ranks(str(run), UID)) == 3
 
 
@@ -239,6 +249,7 @@ def test_a_tail_is_that_of_stderr_or_else_of_stdout(run):
     log(run, "rank0.err", "Traceback\n\nValueError\n")
     assert training_run.tail(str(run), 0, 9, UID) == ["Traceback", "ValueError"]
     assert training_run.tail(str(run), 7, 9, UID) == []
+    assert training_run.tail(str(run), 0, 0, UID) == []
 
 
 def test_metrics_must_be_an_object(run):

@@ -402,6 +402,14 @@ def test_what_counts_as_written(build, lines, key):
     assert "stacks" not in unit.calls
 
 
+def test_ranks_that_have_other_numbers_now_are_written_of_no_longer(build):
+    follower, unit, board = build("gpu-1", [{**RUNNING, "ranks": [rank(1)]}, RUNNING, DONE], nodes=("gpu-1",))
+    told = []
+    board.post = lambda *args, **more: told.append(more.get("written"))
+    follower.run()
+    assert [sorted(one) for one in told if one] == [["1"], ["0"], ["0"]]
+
+
 def test_a_node_that_only_follows_tells_where_its_ranks_are(build, lines):
     dummy, dummy, first = build("gpu-1", [RUNNING])
     first.post("running", patience=1e6, written={"0": 1000.0})
