@@ -50,8 +50,8 @@ class Interrupts:
             yield
         finally:
             self._deferring = False
-        if self._received is not None:
-            raise Interrupted
+            if self._received is not None:  # also in place of an error of the block's
+                raise Interrupted
 
     def check(self) -> None:
         """Raise Interrupted when the controlling process has gone."""

@@ -29,6 +29,12 @@ def test_the_block_in_which_a_signal_is_deferred_ends_first():
     assert done
 
 
+def test_a_deferred_signal_counts_where_the_block_fails_too():
+    with Interrupts() as interrupts, pytest.raises(Interrupted), interrupts.deferred():
+        raise_signal(signal.SIGINT)
+        raise OSError("no route to host")
+
+
 def test_the_signal_is_delivered_to_whom_it_was_meant_for_afterwards():
     received = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
