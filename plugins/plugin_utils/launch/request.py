@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import tarfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,10 @@ def find_file(name: str, directories: Sequence[str], variable: str) -> Path:
 
 def script_arguments(value: Any) -> list[str]:
     """Return arguments given as a list, or as one text that is split as a shell does; raise ProblemError."""
-    if not isinstance(value, str):
+    if isinstance(value, (list, tuple)):
         return [str(part) for part in value]
+    if not isinstance(value, str):
+        raise ProblemError(Problem("wrong_arguments", str(value), {"error": "they are neither a list nor a text"}))
     try:
         return shlex.split(value)
     except ValueError as error:
@@ -201,13 +204,19 @@ def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] 
     launch/node; WORK are script and files of the user.
     """
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+    paths = list({(path.name, path.resolve()): path for path in work}.values())
+    names = Counter(path.name for path in paths)
+    # With dereference, tarfile packs a file that has two names twice, and not the second time as a link.
+    with tarfile.open(fileobj=packed, mode="w:gz", dereference=True) as tar:
         for name in programs:
-            tar.add(NODE_FILES / name, arcname=name, filter=_plain)
-        for path in dict.fromkeys(work):
+            _add(tar, NODE_FILES / name, name)
+        for path in paths:
             if not path.exists():
                 raise ProblemError(Problem("file_absent", str(path)))
-            tar.add(path, arcname=f"work/{path.name}", filter=_plain)
+            if names[path.name] > 1:
+                same = [str(one) for one in paths if one.name == path.name]
+                raise ProblemError(Problem("same_file_name", path.name, {"paths": same}))
+            _add(tar, path.resolve(), f"work/{path.name}")
         data = json.dumps(launch).encode()
         member = tarfile.TarInfo("launch.json")
         member.size = len(data)
@@ -215,10 +224,23 @@ def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] 
     return packed.getvalue()
 
 
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out what Python leaves behind; drop the owner, which means nothing on the node."""
-    if Path(member.name).name in ("__pycache__", ".git"):
-        return None
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    """Add a file or a directory without what Python leaves behind; raise ProblemError for what the node would not take."""
+    if path.name in ("__pycache__", ".git"):
+        return
+    if path.is_symlink() or not (path.is_file() or path.is_dir()):
+        raise ProblemError(Problem("not_plain_file", str(path)))
+    try:
+        tar.add(path, name, recursive=False, filter=_anonymous)
+        below = sorted(path.iterdir()) if path.is_dir() else []
+    except OSError as error:
+        raise ProblemError(Problem("file_unreadable", str(path), {"error": error.strerror})) from error
+    for one in below:
+        _add(tar, one, f"{name}/{one.name}")
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Drop the owner, which means nothing on the node."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

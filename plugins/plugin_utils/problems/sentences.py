@@ -170,6 +170,17 @@ SENTENCES = {
         "{subject} does not exist on the controller",
         "name a file that does, best by its absolute path",
     ),
+    "same_file_name": Sentence(
+        "{paths} would both be {subject} next to the script",
+        "rename one of them, or name a directory that has it",
+    ),
+    "not_plain_file": Sentence(
+        "{subject} is a link or a special file, which does not travel to the nodes",
+        "put a file in its place, or leave it out",
+    ),
+    "file_unreadable": Sentence(
+        "{subject} cannot be read on the controller", "let Ansible's user read it", why="{error}"
+    ),
     "wrong_arguments": Sentence("The script's arguments '{subject}' cannot be split", "give a list", why="{error}"),
     "wrong_nproc": Sentence("nproc_per_node is '{subject}'", "set it to auto or to a number of at least 1"),
     "wrong_port": Sentence("port is {subject}", "set it to a number from 1 to 65535"),

@@ -117,6 +117,13 @@ def test_arguments_are_a_list_or_a_text(value, arguments):
     assert request.script_arguments(value) == arguments
 
 
+@pytest.mark.parametrize("value", [None, 5, {"epochs": 2}, True])
+def test_arguments_of_another_kind_are_refused(value):
+    problem = refused(request.script_arguments, value)
+    assert (problem.code, problem.subject) == ("wrong_arguments", str(value))
+    assert describe(problem)
+
+
 def gpus(*instances):
     """A node's facts; a number for each GPU: of its MIG instances, None where it is whole."""
     modes = [{} if count is None else {"mig": {"current": True, "instances": [{}] * count}} for count in instances]
@@ -254,6 +261,51 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path):
     script.touch()
     missing = tmp_path / "missing.py"
     assert refused(request.archive, {}, (), [script, missing]) == Problem("file_absent", str(missing))
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    """The second would be trained with, or read, in place of the first."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.py").touch()
+    problem = refused(request.archive, {}, (), [tmp_path / "a" / "train.py", tmp_path / "b" / "train.py"])
+    assert problem == Problem(
+        "same_file_name", "train.py", {"paths": [str(tmp_path / one / "train.py") for one in "ab"]}
+    )
+    assert describe(problem)
+
+
+def test_a_link_and_files_with_two_names_are_packed_as_files(tmp_path):
+    package = tmp_path / "model"
+    package.mkdir()
+    (package / "net.py").write_text("net")
+    (package / "same.py").hardlink_to(package / "net.py")
+    (tmp_path / "train.py").symlink_to(package / "net.py")
+    packed = request.archive({}, (), [tmp_path / "train.py", package])
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        files = {one.name: tar.extractfile(one).read() for one in tar if one.isreg() and one.name.startswith("work/")}
+    assert files == {"work/train.py": b"net", "work/model/net.py": b"net", "work/model/same.py": b"net"}
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("net.py"), os.mkfifo], ids=["link", "pipe"])
+def test_what_the_node_would_refuse_in_a_directory_is_refused_before(tmp_path, make):
+    package = tmp_path / "model"
+    package.mkdir()
+    make(package / "other")
+    problem = refused(request.archive, {}, (), [package])
+    assert problem == Problem("not_plain_file", str(package / "other"))
+    assert describe(problem)
+
+
+def test_a_file_that_the_controller_may_not_read_is_refused(tmp_path, monkeypatch):
+    def add(tar, path, *args, **more):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "train.py").touch()
+    monkeypatch.setattr(tarfile.TarFile, "add", add)
+    problem = refused(request.archive, {}, (), [tmp_path / "train.py"])
+    assert problem == Problem("file_unreadable", str(tmp_path / "train.py"), {"error": "Permission denied"})
+    assert describe(problem)
 
 
 def test_a_run_that_starts_again_gets_its_launch_alone():
