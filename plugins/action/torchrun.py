@@ -73,6 +73,7 @@ class ActionModule(ActionBase):
             return {**result, "skipped": True, "msg": f"{node} is not one of the nodes of run {args['run_id']}."}
         try:
             request.check_play(nodes, task_vars["ansible_play_hosts"], int(task_vars["ansible_forks"]))
+            request.check_run(args["run_id"], args["directory"], node)
             request.check_numbers(args)
             args["min_nodes"] = request.least_nodes(args, len(nodes))
             launcher = LAUNCHERS[args["launcher"]]
@@ -87,7 +88,12 @@ class ActionModule(ActionBase):
             more = {"cause": error.problems[0].code, "problems": levels}
             raise AnsibleActionFail(describe_all(error.problems), result=more) from None
         if self._task.check_mode:
-            return {**result, **unit.rehearse()}
+            try:
+                return {**result, **unit.rehearse()}
+            except Unreachable as error:
+                raise AnsibleConnectionFailure(str(error)) from None
+            except UnitError as error:
+                raise AnsibleActionFail(str(error)) from None
         try:
             return with_warnings({**result, **self._launch(args, place, unit, launcher)}, unit.warnings)
         except OSError as error:

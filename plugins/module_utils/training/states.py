@@ -26,7 +26,7 @@ from . import flight, stacks
 from . import run as training_run
 from .run import RunError
 
-_RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 _POLL_STEP = 0.5
 _FULL_BELOW = 65536
 
@@ -39,7 +39,7 @@ def refusals(params, run):
 
 
 def _refusals(params, run):
-    if not _RUN_ID.match(params["run_id"]):
+    if not RUN_ID.match(params["run_id"]):
         yield problem("wrong_run_id", params["run_id"])
     if os.geteuid() != 0:
         yield problem("not_root")
@@ -252,6 +252,6 @@ def _path(params):
 
 
 def _service(params, run):
-    if not _RUN_ID.match(params["run_id"]):
+    if not RUN_ID.match(params["run_id"]):
         raise RunError(problem("wrong_run_id", params["run_id"]))
     return TransientService(run, "allreduce-train-%s.service" % params["run_id"])

@@ -14,6 +14,7 @@ A directory on the controller with one JSON file per node, written by that node'
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,13 +24,19 @@ from .node.run import CLOCKS_APART, unlike
 
 # Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
 PATIENCE = 60.0
+_NODES = ".nodes"
+
+
+def has_posted(directory: Path, node: str) -> bool:
+    """Return True if the board of the run in DIRECTORY has the state of a node."""
+    return os.path.exists(directory / _NODES / f"{node}.json")  # noqa: PTH110 - Path.exists raises where it may not look
 
 
 class Board:
     """The board of a run as one NODE's worker sees it."""
 
     def __init__(self, directory: Path, node: str, nodes: Sequence[str], clock: Callable[[], float] = time.time):
-        self._directory, self._seen = directory / ".nodes", directory / ".seen"
+        self._directory, self._seen = directory / _NODES, directory / ".seen"
         self._node = node
         self._nodes = list(nodes)
         self._clock = clock

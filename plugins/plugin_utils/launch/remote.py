@@ -141,10 +141,10 @@ class RemoteUnit:
 
     def rehearse(self) -> dict:
         """Return the commands that would run, and as warnings the obstacles to them, in check mode."""
-        warnings = harmless(list(self._module("started", **self._start_arguments()).get("warnings", [])))
+        warnings = self._module("started", **self._start_arguments()).get("warnings")
         place, script = self._place, self._args["script"]
         text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."
-        told = [f"{place.node}: {warning}" for warning in warnings]
+        told = [f"{place.node}: {warning}" for warning in (warnings if isinstance(warnings, list) else ())]
         return {"changed": True, "msg": text, "warnings": told + self.warnings}
 
     def _start_arguments(self) -> dict:
@@ -165,7 +165,7 @@ class RemoteUnit:
         common = {"run_id": self._args["run_id"], "state": state, "directory": RUNS}
         answer = self._node.execute({**common, **arguments}, self._vars)
         try:
-            return answer if state == "started" else read_answer(answer)
+            return harmless(answer) if state == "started" else read_answer(answer)
         except DocumentError as error:
             raise UnitError(
                 f"{self._place.node} answered what module training_unit does not: {error}"[:LONGEST]

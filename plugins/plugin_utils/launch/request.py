@@ -16,12 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...module_utils.training.states import RUN_ID
 from ..cluster.address import READS, address_problems, cluster_address, is_address, neighbours
 from ..documents.door import FACTS, told
 from ..documents.gpu_node import Gpu
 from ..documents.parsing import parse
 from ..problems.problem import Problem, ProblemError, refuse
 from ..subjects.slurm.request import is_node_name
+from .board import has_posted
 from .launchers.table import LAUNCHERS
 
 NODE_FILES = Path(__file__).parent / "node"
@@ -157,6 +159,14 @@ def check_numbers(args: Mapping[str, Any]) -> None:
         raise ProblemError(Problem("wrong_watch_interval", f"{args['watch_interval']:g}"))
     if args["lease"] < SHORTEST_LEASE:
         raise ProblemError(Problem("short_lease", str(args["lease"]), {"least": SHORTEST_LEASE}))
+
+
+def check_run(run_id: str, directory: str, node: str) -> None:
+    """Refuse a name of a run that is none, or that has been used: its board would still have the former outcomes. Raise ProblemError."""
+    if not RUN_ID.match(run_id):
+        raise ProblemError(Problem("wrong_run_id", run_id))
+    if has_posted(Path(directory) / run_id, node):
+        raise ProblemError(Problem("used_run_id", run_id, {"directory": directory}))
 
 
 def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

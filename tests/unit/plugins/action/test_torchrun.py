@@ -145,6 +145,8 @@ def test_check_mode_starts_nothing_and_warns(act, node, tmp_path):
     [
         ({"script": "/nowhere.py"}, "/nowhere.py does not exist on the controller"),
         ({"nproc_per_node": "many"}, "nproc_per_node is 'many'"),
+        ({"run_id": "../r1"}, "run_id is '../r1'"),
+        ({"run_id": "r1\n"}, "run_id is 'r1"),
         ({"task_vars": {"hostvars": {"gpu-1": {}}}}, "No default IPv4 address on gpu-1; set gpu_cluster_address"),
         ({"task_vars": {"ansible_forks": 0}}, "needs as many forks"),
     ],
@@ -154,6 +156,42 @@ def test_a_request_that_cannot_work_is_refused_before_anything_is_touched(act, n
         act(**change)
     assert node.calls == []
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_id_that_has_been_used_is_refused_although_no_node_kept_it(act, node):
+    act(keep=False)
+    calls = len(node.calls)
+    with pytest.raises(AnsibleActionFail, match="Run r1 is below .*/runs already; give every run a run_id of its own"):
+        act(keep=False)
+    assert len(node.calls) == calls
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "sentence"),
+    [
+        (AnsibleConnectionFailure("no \x1broute"), AnsibleConnectionFailure, "no .?route"),
+        ({"failed": True, "msg": "sudo: a password is required"}, AnsibleActionFail, "sudo: a password"),
+        (
+            {"warnings": json.loads("[" * 60 + "]" * 60)},
+            AnsibleActionFail,
+            "gpu-1 answered what module training_unit does",
+        ),
+    ],
+)
+def test_a_node_that_cannot_be_asked_in_check_mode_says_why(act, monkeypatch, answer, error, sentence):
+    monkeypatch.setattr(Node, "__call__", lambda self, *a, **k: answer if isinstance(answer, dict) else _raise(answer))
+    with pytest.raises(error, match=sentence):
+        act(check_mode=True)
+
+
+@pytest.mark.parametrize("warnings", [5, "no user", {"a": 1}, None])
+def test_warnings_of_another_kind_are_left_out_in_check_mode(act, monkeypatch, warnings):
+    monkeypatch.setattr(Node, "__call__", lambda self, *a, **k: {"warnings": warnings})
+    assert act(check_mode=True)["warnings"] == []
+
+
+def _raise(error):
+    raise error
 
 
 def test_a_refusal_has_its_levels_apart(act):
