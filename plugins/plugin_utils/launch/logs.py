@@ -13,6 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO, cast
 
 from ..documents import values
 from ..documents.values import Unfit
@@ -20,6 +21,7 @@ from ..documents.values import Unfit
 # Of one node: module training_unit returns the last mebibytes of each log.
 MOST_BYTES = 2**30
 MOST_FILES = 10_000
+_PIECE = 1 << 18
 LEFT_OUT = "left-out.txt"
 
 
@@ -30,12 +32,25 @@ def save_logs(stopped: Mapping, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     try:
         packed = io.BytesIO(base64.b64decode(stopped["logs"]))
-        with tarfile.open(fileobj=packed, mode="r|gz") as tar:
+        with gzip.open(packed) as stream, tarfile.open(fileobj=cast(IO[bytes], _Bounded(stream)), mode="r:") as tar:
             left_out = _save(tar, directory)
-    except (ValueError, EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
+    except (ValueError, EOFError, RecursionError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
         left_out = ["what follows, which is no archive of logs"]
     if left_out:
         (directory / LEFT_OUT).write_text("".join(f"{one}\n" for one in left_out), encoding="utf-8")
+
+
+class _Bounded:
+    """An archive that is read in small pieces only: tarfile reads headers into memory whose length the archive itself says."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream = stream
+        self.seek, self.tell = stream.seek, stream.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _PIECE or self.tell() > MOST_BYTES + MOST_FILES * _PIECE:
+            raise ValueError(f"a header of {size} bytes")
+        return self._stream.read(size)
 
 
 def _save(tar: tarfile.TarFile, directory: Path) -> list[str]:

@@ -6,6 +6,7 @@
 import base64
 import io
 import tarfile
+import tracemalloc
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import logs
@@ -73,6 +74,35 @@ def test_an_archive_that_is_cut_off(tmp_path):
     whole = base64.b64decode(packed(("rank0.out", bytes(range(256)) * 4000))["logs"])
     save_logs({"logs": base64.b64encode(whole[:-40]).decode()}, tmp_path / "gpu-1")
     assert LEFT_OUT in files(tmp_path / "gpu-1")
+
+
+def extended(*headers):
+    """An archive with these (type, bytes of zeros) before rank0.out."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for kind, size in headers:
+            member = tarfile.TarInfo("x")
+            member.type, member.size = kind, size
+            tar.addfile(member, io.BytesIO(bytes(size)))
+        tar.addfile(tarfile.TarInfo("rank0.out"))
+    return {"logs": base64.b64encode(out.getvalue()).decode()}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[(tarfile.XHDTYPE, 1 << 26)], [(tarfile.GNUTYPE_LONGNAME, 1 << 26)], [(tarfile.GNUTYPE_LONGNAME, 1)] * 3000],
+    ids=["extended", "long_name", "many"],
+)
+def test_headers_are_read_into_bounded_memory(tmp_path, headers):
+    stopped = extended(*headers)
+    tracemalloc.start()
+    try:
+        save_logs(stopped, tmp_path / "gpu-1")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 23
+    assert set(files(tmp_path / "gpu-1")) == {LEFT_OUT}
 
 
 @pytest.mark.parametrize("stopped", [{}, {"logs": ""}, {"logs": None}])
