@@ -24,7 +24,7 @@ from ..plugin_utils.launch.job import Launcher, Place
 from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.logs import save_logs
 from ..plugin_utils.launch.outcome import message, run_result
-from ..plugin_utils.launch.remote import RemoteUnit, with_warnings
+from ..plugin_utils.launch.remote import RemoteUnit, outage, with_warnings
 from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.problem import Problem, ProblemError
 from ..plugin_utils.subjects.sentences import describe_all, told
@@ -113,6 +113,7 @@ class ActionModule(ActionBase):
                 60 + unit.size / _SLOWEST_UPLOAD,
                 args["min_nodes"],
                 args["stall_timeout"],
+                outage(args),
             ),
             show=lambda line: self._display.display(f"  {line}"),
             launcher=launcher,

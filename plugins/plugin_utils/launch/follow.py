@@ -16,7 +16,7 @@ from typing import Protocol
 
 from . import outcome as outcomes
 from . import queue, silence
-from .board import Board, explain_clock, explain_stall, explain_versions
+from .board import PATIENCE, Board, explain_clock, explain_stall, explain_versions
 from .job import Launcher, Place
 from .launchers.table import LAUNCHERS
 
@@ -62,6 +62,7 @@ class Limits:
     upload_patience: float = 60.0
     min_nodes: int | None = None
     stall_timeout: int = 0  # after which ranks that write nothing are named; 0 for never
+    outage: float = 0.0  # in which the unit tries again to reach its node
 
 
 class Follower:
@@ -165,11 +166,13 @@ class Follower:
                 return self._stop("")
         self._unit.start(self._place, self._generation)
         ready = self._clock()
-        self._board.post("waiting")
+        self._board.post("waiting", patience=PATIENCE + self._limits.outage)
         while True:
             seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
             written = self._note_written(seen)
-            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"), written=written)
+            phase = "running" if seen["ranks"] else "waiting"
+            patience = PATIENCE + self._limits.outage
+            self._board.post(phase, seen.get("rendezvous_error"), patience=patience, written=written)
             if seen["service"]["state"] != "running":
                 outcome = self._stop(None)
                 return None if self._only_lost_peer(outcome) and self._wait_for_verdict() else outcome
@@ -247,7 +250,7 @@ class Follower:
 
     def _stop(self, cause: str | None, culprit: str | None = None) -> dict:
         """Arguments as of outcome.node_outcome."""
-        self._board.post("running", patience=STOP_PATIENCE)
+        self._board.post("running", patience=STOP_PATIENCE + self._limits.outage)
         self.stopped = self._unit.stop()
         return outcomes.node_outcome(
             self._place.node, self._began, self.stopped, self._clock(), cause, culprit, self._launcher.engine

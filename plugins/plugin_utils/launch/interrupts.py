@@ -28,7 +28,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._parent = os.getppid()
-        self._received: int | None = None
+        self.received: int | None = None
         self._deferring = False
         self._previous: dict[int, Any] = {}
 
@@ -50,22 +50,22 @@ class Interrupts:
             yield
         finally:
             self._deferring = False
-            if self._received is not None:  # also in place of an error of the block's
+            if self.received is not None:  # also in place of an error of the block's
                 raise Interrupted
 
     def check(self) -> None:
         """Raise Interrupted when the controlling process has gone."""
-        if os.getppid() != self._parent and self._received is None:
-            self._received = 0
+        if os.getppid() != self._parent and self.received is None:
+            self.received = 0
             raise Interrupted
 
     def deliver(self) -> None:
         """Do what the signal would have done without us, after cleaning up and leaving the block."""
-        if self._received:
-            os.kill(os.getpid(), self._received)
+        if self.received:
+            os.kill(os.getpid(), self.received)
 
     def _handle(self, number: int, dummy: object) -> None:
-        if self._received is None:
-            self._received = number
+        if self.received is None:
+            self.received = number
             if not self._deferring:
                 raise Interrupted

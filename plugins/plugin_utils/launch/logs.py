@@ -43,7 +43,7 @@ def save_logs(stopped: Mapping, directory: Path) -> None:
 class _Bounded:
     """An archive that is read in small pieces only: tarfile reads headers into memory whose length the archive itself says."""
 
-    def __init__(self, stream: IO[bytes]):
+    def __init__(self, stream: gzip.GzipFile):
         self._stream = stream
         self.seek, self.tell = stream.seek, stream.tell
 

@@ -200,7 +200,13 @@ def iso(seconds: float) -> str:
 
 def _succeeded(stopped: Mapping) -> bool:
     agent = stopped.get("agent") or {}
-    return stopped["service"]["state"] == "succeeded" and bool(agent) and not agent["error"] and not agent["failures"]
+    # A unit that has ended is forgotten with its lease, or by a call whose answer was lost.
+    return (
+        stopped["service"]["state"] in ("succeeded", "absent")
+        and bool(agent)
+        and not agent["error"]
+        and not agent["failures"]
+    )
 
 
 def _rank_failures(stopped: Mapping, ranks: Sequence[Mapping], offset: float) -> list[dict]:

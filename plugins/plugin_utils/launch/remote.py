@@ -68,6 +68,11 @@ def few_cpus(node: str, ranks: Mapping[str, int]) -> Problem:
     return Problem("few_cpus", node, {"cpus": ",".join(ranks), "ranks": sum(ranks.values())})
 
 
+def outage(args: Mapping[str, Any]) -> float:
+    """Return the seconds for which a node that does not answer is tried again."""
+    return float(args["lease"] / 2)
+
+
 def with_warnings(result: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
     return {**result, "warnings": [*result.get("warnings", ()), *warnings]} if warnings else result
 
@@ -106,19 +111,11 @@ class RemoteUnit:
             return self._module("started", archive=self._node.upload(data), **self._start_arguments(), **more)
 
     def poll(self, wait: float) -> dict:
-        """Try again for half a lease when the node does not answer: a short outage costs no training."""
-        until = time.monotonic() + self._args["lease"] / 2
         rendezvous = {"rendezvous": self._place.rendezvous} if self._launcher.listens else {}
-        while True:
-            self.interrupts.check()
-            try:
-                seen = self._module("polled", wait=wait, lease=self._args["lease"], **rendezvous)
-                self._succeeded = seen["service"]["state"] == "succeeded"
-                return seen
-            except Unreachable:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(2)
+        self.interrupts.check()
+        seen = self._persist("polled", wait=wait, lease=self._args["lease"], **rendezvous)
+        self._succeeded = seen["service"]["state"] == "succeeded"
+        return seen
 
     def stacks(self) -> tuple[dict[str, list[str]], Sequence[str]]:
         """Return the frames of each rank that could be asked, by rank as text, and what is wrong with network file systems.
@@ -133,7 +130,7 @@ class RemoteUnit:
 
     def stop(self) -> dict:
         remove = self._succeeded and not self._args["keep"]
-        return self._module("stopped", tail_lines=self._args["tail_lines"], remove=remove)
+        return self._persist("stopped", tail_lines=self._args["tail_lines"], remove=remove)
 
     def sleep(self, seconds: float) -> None:
         self.interrupts.check()
@@ -160,6 +157,17 @@ class RemoteUnit:
             "lease": args["lease"],
             **({"programs": programs} if programs else {}),
         }
+
+    def _persist(self, state: str, **arguments: object) -> dict:
+        """Try again for half a lease when the node does not answer: a short outage costs no training."""
+        until = time.monotonic() + outage(self._args)
+        while True:
+            try:
+                return self._module(state, **arguments)
+            except Unreachable:
+                if time.monotonic() > until or self.interrupts.received is not None:
+                    raise
+                time.sleep(2)
 
     def _module(self, state: str, **arguments: object) -> dict:
         common = {"run_id": self._args["run_id"], "state": state, "directory": RUNS}

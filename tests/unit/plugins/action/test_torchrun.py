@@ -241,6 +241,22 @@ def test_a_node_that_does_not_answer_is_unreachable(act, node, monkeypatch):
     assert node.shell.tmpdir is None, "Ansible would connect once more to remove it"
 
 
+def test_a_short_outage_at_the_end_costs_no_training(act, node, monkeypatch):
+    """The unit may have been stopped when the answer was lost."""
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    stopped, answers = node.stopped, [AnsibleConnectionFailure("no route to host")]
+    absent = {**stopped, "service": {**GOOD, "state": "absent", "exit_code": None}, "end": "was stopped from outside"}
+
+    def stop():
+        if answers:
+            raise answers.pop()
+        return absent
+
+    node.stopped = stop
+    found = act()
+    assert (found["failed"], found["msg"]) == (False, "train.py ran with 1 rank on 1 node.")
+
+
 def test_an_interrupt_stops_the_unit_and_is_passed_on(act, node, tmp_path):
     received = []
     before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))

@@ -112,11 +112,12 @@ def build(tmp_path, clock, lines):
         told=(-1, 0.5),
         stall_timeout=0,
         launcher="torchrun",
+        outage=0.0,
     ):
         place = Place(node, nodes, ADDRESSES, 29500)
         board = Board(tmp_path, node, place.nodes, clock)
         unit = Machine(clock, answers, start_error)
-        limits = Limits(timeout, start_timeout, min_nodes=min_nodes, stall_timeout=stall_timeout)
+        limits = Limits(timeout, start_timeout, min_nodes=min_nodes, stall_timeout=stall_timeout, outage=outage)
         if told:
             for one in nodes:
                 Board(tmp_path, one, nodes, clock).tell(told, VERSIONS)
@@ -169,6 +170,30 @@ def test_a_node_whose_peer_falls_silent_is_stopped(build, clock):
     assert follower.run()["status"] == "stopped"
     outcomes = follower.gather()
     assert outcomes[-1]["failures"][0]["reason"] == "gpu-2 stopped answering while it was running"
+
+
+class Late(Machine):
+    """A node that is reached only after an outage; whether it counted as lost is noted."""
+
+    def poll(self, wait):
+        self._outage()
+        return super().poll(wait)
+
+    def stop(self):
+        self._outage()
+        return super().stop()
+
+    def _outage(self):
+        self.clock.now += 310
+        self.lost.append(self.board.lost())
+
+
+def test_a_node_is_not_lost_while_its_worker_tries_to_reach_it_again(build, clock):
+    follower, unit, board = build("gpu-1", [RUNNING, DONE], nodes=("gpu-1",), outage=300)
+    follower._unit = unit = Late(clock, unit.answers)
+    unit.board, unit.lost = board, []
+    assert follower.run()["status"] == "succeeded"
+    assert unit.lost == [{}] * 3
 
 
 def test_a_timeout_stops_the_run(build):
