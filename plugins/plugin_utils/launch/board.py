@@ -39,8 +39,10 @@ class Board:
         self._directory, self._seen = directory / _NODES, directory / ".seen"
         self._node = node
         self._nodes = list(nodes)
+        self._states = {node: self._directory / f"{node}.json" for node in nodes}
         self._clock = clock
         self._opened = clock()
+        self._kept: dict[Path, tuple[tuple[int, int, int], dict]] = {}
         for place in (self._directory, self._seen):
             place.mkdir(parents=True, exist_ok=True)
 
@@ -62,7 +64,7 @@ class Board:
 
     def told(self, node: str) -> dict | None:
         """Return the message of a node's worker, as {ahead, versions}."""
-        return _read(self._seen / f"{node}.json")
+        return self._read(self._seen / f"{node}.json")
 
     def tell_stacks(self, stacks: Mapping[str, Sequence[str]], mounts: Sequence[str] = ()) -> None:
         """Publish where the ranks of the own node are, and what is wrong with its network file systems."""
@@ -71,7 +73,7 @@ class Board:
 
     def stacks(self, since: float) -> dict[str, dict]:
         """Return {stacks, mounts} of each node that told them after a time."""
-        told = {node: _read(self._seen / f"{node}.stacks.json") for node in self._nodes}
+        told = {node: self._read(self._seen / f"{node}.stacks.json") for node in self._nodes}
         return {node: one for node, one in told.items() if one and one["at"] >= since}
 
     def tell_silence(self, text: str) -> None:
@@ -80,7 +82,7 @@ class Board:
 
     def silence(self) -> str:
         """Return the ranks that are behind, or an empty text."""
-        return (_read(self._seen / "silence.json") or {}).get("text", "")
+        return (self._read(self._seen / "silence.json") or {}).get("text", "")
 
     def awaited(self) -> list[str]:
         """Return the nodes that have told nothing and still may: they have neither ended nor been lost."""
@@ -93,7 +95,18 @@ class Board:
 
     def read(self) -> dict[str, dict | None]:
         """Return the state of every node; None for one whose worker has not written yet."""
-        return {node: _read(self._directory / f"{node}.json") for node in self._nodes}
+        return {node: self._read(place) for node, place in self._states.items()}
+
+    def _read(self, path: Path) -> dict | None:
+        """Return the content of a file, which is replaced as a whole and read again only then."""
+        try:
+            status = path.stat()
+            now = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if path not in self._kept or self._kept[path][0] != now:
+                self._kept[path] = (now, json.loads(path.read_text(encoding="utf-8")))
+            return self._kept[path][1]
+        except FileNotFoundError:
+            return None
 
     def outcomes(self) -> list[dict]:
         """Return the outcomes of the nodes that have ended, in the order of the nodes."""
@@ -163,10 +176,3 @@ def explain_versions(board: Board, first: str, node: str) -> str | None:
     return (
         f"the environment of {node} has {differing} as on {first}; run playbook site.yml on both" if differing else None
     )
-
-
-def _read(path: Path) -> dict | None:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None

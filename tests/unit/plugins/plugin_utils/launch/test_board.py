@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+from pathlib import Path
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.board import PATIENCE, Board, explain_stall
 
@@ -30,6 +32,20 @@ def test_a_worker_reads_what_the_others_posted(boards):
     boards[0].post("waiting", "Connection refused")
     assert boards[1].read()["gpu-1"]["rendezvous_error"] == "Connection refused"
     assert boards[1].read()["gpu-2"] is None
+
+
+def test_what_has_not_changed_is_not_read_again(boards, monkeypatch):
+    """A thousand workers that read a thousand files ten times at each look would keep a hundred processors busy."""
+    for board in boards:
+        board.post("running")
+    read = []
+    monkeypatch.setattr(Path, "read_text", lambda path, **more: read.append(path.name) or path.read_bytes().decode())
+    for dummy in range(3):
+        assert boards[0].failed() == []
+    assert read == ["gpu-1.json", "gpu-2.json"]
+    boards[1].post("waiting")
+    assert boards[0].read()["gpu-2"]["phase"] == "waiting"
+    assert read[2:] == ["gpu-2.json"]
 
 
 def test_all_have_started_when_no_unit_is_still_to_start(boards):
