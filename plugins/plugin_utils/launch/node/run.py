@@ -19,6 +19,7 @@ import io
 import json
 import os
 import queue
+import re
 import signal
 import sys
 import tarfile
@@ -65,8 +66,16 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     absent = [name for name in asked.x if name not in os.environ]
     if absent:
         parser.error(f"-x {absent[0]}: your environment has no such variable")
-    if asked.nproc_per_node != "auto" and not asked.nproc_per_node.isdigit():
-        parser.error(f"--nproc-per-node is a number or auto, not {asked.nproc_per_node}")
+    if not re.fullmatch("auto|0*[1-9][0-9]{0,8}", asked.nproc_per_node):
+        parser.error(f"--nproc-per-node is auto or a number of at least 1, not {asked.nproc_per_node}")
+    if not 1 <= asked.port <= 65535:
+        parser.error(f"--port is a number from 1 to 65535, not {asked.port}")
+    if asked.max_restarts < 0:
+        parser.error(f"--max-restarts is 0 or more, not {asked.max_restarts}")
+    names: dict[str, Path] = {}
+    for path in (asked.script, *asked.file):
+        if names.setdefault(path.name, path.resolve()) != path.resolve():
+            parser.error(f"two files would be {path.name} on the nodes; rename one of them")
     return asked
 
 
@@ -80,7 +89,7 @@ def choose(wanted: str, record: Path) -> dict[str, str]:
         )
     if not wanted:
         return known
-    if wanted.isdigit():
+    if re.fullmatch("[0-9]+", wanted):
         if not 1 <= int(wanted) <= len(known):
             sys.exit(f"allreduce-run: --nodes {wanted}, but the cluster has {len(known)}")
         return dict(list(known.items())[: int(wanted)])
@@ -256,6 +265,7 @@ def main() -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, note)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # a node may print what this terminal lacks
     run.follow()
     run.close()
     failure = run.failure()

@@ -40,8 +40,7 @@ def main() -> int:
     os.umask(0o077)
     header = json.loads(sys.stdin.buffer.readline())
     directory = prepare(header)
-    packages = {one.metadata["Name"].lower(): one.version for one in importlib.metadata.distributions()}
-    say(kind="ready", now=time.time(), versions={**packages, "python": platform.python_version()})
+    say(kind="ready", now=time.time(), versions=versions())
     threading.Thread(target=beat, daemon=True).start()
     if sys.stdin.buffer.readline() != b"go\n":
         return 1
@@ -49,6 +48,13 @@ def main() -> int:
     threading.Thread(target=wait_for_end, args=(closed,), daemon=True).start()
     watch(directory, header["run_id"], closed)
     return 0
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what is installed, without a package whose installation was cut off."""
+    told = [one.metadata for one in importlib.metadata.distributions()]
+    known = [one for one in told if one and one["Name"] and one["Version"]]
+    return {**{one["Name"].lower(): one["Version"] for one in known}, "python": platform.python_version()}
 
 
 def beat() -> None:

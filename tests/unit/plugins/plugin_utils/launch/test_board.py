@@ -40,7 +40,7 @@ def test_what_has_not_changed_is_not_read_again(boards, monkeypatch):
         board.post("running")
     read = []
     monkeypatch.setattr(Path, "read_text", lambda path, **more: read.append(path.name) or path.read_bytes().decode())
-    for dummy in range(3):
+    for _dummy in range(3):
         assert boards[0].failed() == []
     assert read == ["gpu-1.json", "gpu-2.json"]
     boards[1].post("waiting")

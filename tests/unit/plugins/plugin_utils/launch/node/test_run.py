@@ -176,10 +176,10 @@ def test_clocks_that_are_apart_end_the_run_before_it_begins(start, tmp_path):
 
 def test_versions_that_differ_end_the_run_before_it_begins(start, tmp_path):
     path = tmp_path / "installed" / "serve.py"
-    own = '{**packages, "python": platform.python_version()}'
+    own = "versions=versions()"
     text = path.read_text(encoding="utf-8")
     assert own in text
-    path.write_text(text.replace(own, '{"pytest": header["address"], "tool": "1"}'), encoding="utf-8")
+    path.write_text(text.replace(own, 'versions={"pytest": header["address"], "tool": "1"}'), encoding="utf-8")
     out, err = start("print('never')").communicate(timeout=60)
     assert out == ""
     assert "the environment of gpu-2 has pytest 127.0.0.2, not 127.0.0.1 as on gpu-1" in err
@@ -213,6 +213,39 @@ def test_torchrun_is_told_what_role_train_tells_it(tmp_path, name, restarts):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--nproc-per-node", "0"], "--nproc-per-node is auto or a number of at least 1, not 0"),
+        (["--nproc-per-node", "\u00b2"], "--nproc-per-node is auto or a number of at least 1, not \u00b2"),
+        (["--port", "0"], "--port is a number from 1 to 65535, not 0"),
+        (["--port", "65536"], "--port is a number from 1 to 65535, not 65536"),
+        (["--max-restarts", "-1"], "--max-restarts is 0 or more, not -1"),
+        (["--file", "a/train.py"], "two files would be train.py on the nodes; rename one of them"),
+    ],
+)
+def test_arguments_with_which_a_run_cannot_work_are_refused(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    for name in ("train.py", "a/train.py"):
+        (tmp_path / name).touch()
+    program.parse_arguments(["--file", "train.py", "train.py"])
+    with pytest.raises(SystemExit):
+        program.parse_arguments([*arguments, "train.py"])
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_package_whose_installation_was_cut_off_holds_nobody_up(run, tmp_path):
+    (tmp_path / "half" / "torch-2.13.0.dist-info").mkdir(parents=True)
+    code, out, errors = run("print('well')", PYTHONPATH=str(tmp_path / "half"))
+    assert (code, "well" in out) == (0, True), errors
+
+
+def test_a_terminal_that_lacks_a_character_ends_no_run(run):
+    code, out, errors = run("import sys; sys.stdout.buffer.write(b'\\xe2\\x9c\\x93\\n')", PYTHONIOENCODING="latin-1")
+    assert (code, out.strip()) == (0, "?"), errors
+
+
+@pytest.mark.parametrize(
     ("wanted", "names"), [("", ["gpu-1", "gpu-2"]), ("1", ["gpu-1"]), ("gpu-2,gpu-1", ["gpu-2", "gpu-1"])]
 )
 def test_nodes(tmp_path, wanted, names):
@@ -229,6 +262,7 @@ def test_nodes(tmp_path, wanted, names):
         ("gpu-9", "there is no node gpu-9; the cluster has gpu-1, gpu-2"),
         ("3", "--nodes 3, but the cluster has 2"),
         ("0", "--nodes 0, but"),
+        ("\u00b2", "there is no node \u00b2; the cluster has gpu-1, gpu-2"),
     ],
 )
 def test_nodes_that_are_not_there(tmp_path, wanted, sentence):
