@@ -163,7 +163,7 @@ def main():
         answer = solve(wanted, run, module.tmpdir)
     else:
         answer = decide(wanted, run)
-        if not (module.check_mode or answer["findings"] or answer["step"] is None):
+        if not (module.check_mode or answer["findings"]):
             answer["findings"] = reconcile(wanted, answer, run)
     if answer["findings"]:
         said = "; ".join(describe(one) for one in answer["findings"])

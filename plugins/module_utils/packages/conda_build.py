@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import os
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, unquote
@@ -57,8 +58,7 @@ def replace(tree, place, program, packages, run, proxies):
     if problems:
         _bring_back(place)
         return problems
-    remove(place.former)
-    remove(place.cache)
+    clear(place)
     return []
 
 
@@ -147,8 +147,19 @@ def take_away(place):
     remove(place.former)
     if os.path.lexists(place.prefix):
         os.rename(place.prefix, place.former)
+    clear(place)
+
+
+def clear(place):
+    """Remove what a run left that was killed: of an environment that is as it should be, nothing of it is needed any more."""
     for path in (place.former, place.cache):
         remove(path)
+
+
+def prefix_of(name):
+    """Return the name of the environment next to which a directory of this name was left; None for any other."""
+    found = re.match(r"\.(.+)\.(?:former|packages)$", name)
+    return found.group(1) if found else None
 
 
 def remove(path):

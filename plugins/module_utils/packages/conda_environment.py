@@ -67,6 +67,9 @@ def _program(options, run):
 def reconcile(options, answer, run):
     """Do the step that was decided; return problems."""
     place = conda_build.Place(options["prefix"])
+    if answer["step"] is None:
+        conda_build.clear(place)
+        return []
     if answer["step"] == "remove":
         conda_build.take_away(place)
         return []

@@ -19,7 +19,7 @@ from ..host import probes
 from ..machine.files import FileTree, make_directories, replace, write_beside
 from ..machine.problems import problem
 from ..machine.sizes import free_words
-from . import environments
+from . import conda_build, environments
 
 PROC = "/proc"
 SENTENCES = {
@@ -209,7 +209,9 @@ def _older(place, keep):
     return [
         one
         for one in tree.names(place.root)
-        if environments.name_of(one) == place.name and one not in kept and one != place.current()
+        if environments.name_of(conda_build.prefix_of(one) or one) == place.name
+        and one not in kept
+        and one != place.current()
     ]
 
 

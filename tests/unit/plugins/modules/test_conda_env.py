@@ -248,6 +248,19 @@ def test_what_a_killed_run_left_is_replaced(prefix, lock, tmp_path):
     assert (answer["state"], answer["step"], around(prefix)) == ("interrupted", "rebuild", ["main"])
 
 
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_what_a_run_left_that_was_killed_at_its_end_goes(prefix, lock, program, state):
+    if state == "present":
+        run(prefix, lock=lock, program=program)
+    for name in (".main.former", ".main.packages"):
+        (prefix.parent / name / "lib").mkdir(parents=True)
+    before = around(prefix)
+    assert run(prefix, check=True, state=state, lock=lock, program=program)["changed"] is False
+    assert around(prefix) == before
+    assert run(prefix, state=state, lock=lock, program=program)["changed"] is False
+    assert around(prefix) == (["main"] if state == "present" else [])
+
+
 def test_what_was_there_comes_back(prefix, lock, program, tmp_path):
     run(prefix, lock=lock, program=program)
     wrong = lock.replace(lock.rsplit("#sha256:", 1)[1], "0" * 64 + "\n")

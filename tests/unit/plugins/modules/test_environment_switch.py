@@ -132,10 +132,13 @@ def test_another_version_and_back_again(node):
 def test_older_ones_are_pruned(node, keep, left):
     (node.envs / ".main-aaaaaaaaaaaa" / "lib").mkdir(parents=True)  # of a run that broke
     (node.envs / ".main-b-aaaaaaaaaaaa").mkdir()  # of environment main-b
+    (node.envs / "..main-b-aaaaaaaaaaaa.packages").mkdir()
+    for ending in ("aaaaaaaaaaaa.packages", "bbbbbbbbbbbb.former"):  # of module conda_env, which was killed
+        (node.envs / f"..main-{ending}").mkdir()
     node.switch(TWO, "2.0", keep=2)
     node.make(THREE, "3.0")
     assert node.switch(THREE, "3.0", keep=keep)["changed"]
-    assert node.there() == sorted([*left, ".main-b-aaaaaaaaaaaa"])
+    assert node.there() == sorted([*left, ".main-b-aaaaaaaaaaaa", "..main-b-aaaaaaaaaaaa.packages"])
 
 
 @pytest.mark.parametrize(
