@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SIZE = 12 << 30
@@ -19,18 +20,23 @@ WHEELS = [{"file": f"big{number}-1-py3-none-any.whl", "sha256": f"{number}" * 64
 
 def received(place, wheels):
     """The exit status and the words of what copies the wheels of an environment from another node."""
+    role = {"name": "allreduce.gpu.frameworks", "tasks_from": "receive", "rolespec_validate": False}
+    return played(place, wheels, {"ansible.builtin.include_role": role})
+
+
+def played(place, wheels, task):
+    """The exit status and the words of a play with one task."""
     variables = {
         "__frameworks_name": "main",
         "__frameworks_from": {"downloader": "node", "source": "gpu-1", "address": "192.0.2.1"},
         "__frameworks_offered": {"main": wheels},
         "__frameworks_received": [],
+        "__frameworks_environments": {"main": {}},
         "__frameworks_wheel_directory": str(place / "wheels"),
         "__python_env_root": str(place / "envs"),
         "frameworks_distribute_user": "nobody",
     }
-    role = {"name": "allreduce.gpu.frameworks", "tasks_from": "receive", "rolespec_validate": False}
-    tasks = [{"ansible.builtin.include_role": role}]
-    (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [task]}]))
     host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     facts = {"gpu_stack": {"environments": []}, "gpu_node": {"gpus": []}, "gpu_node_state": {}}
     inventory = {"all": {"hosts": {"node": {**host, "ansible_facts": facts, "__frameworks_offered": {"main": wheels}}}}}
@@ -62,3 +68,13 @@ def test_where_another_node_cannot_be_reached_the_index_is_tried(tmp_path):
 
     assert status == 0, said
     assert "Environment main comes from the package index, not from gpu-1" in said
+
+
+def test_wheels_go_also_where_a_download_failed_or_a_run_was_killed_before(tmp_path):
+    (tmp_path / "wheels" / "main").mkdir(parents=True)
+    (tmp_path / "wheels" / "main" / "big0-1-py3-none-any.whl.part").touch()
+    tasks = yaml.safe_load((CHECKOUT / "roles" / "frameworks" / "tasks" / "bring.yml").read_text(encoding="utf-8"))
+    status, said = played(tmp_path, [], next(one for one in tasks if one["name"].startswith("Remove the wheels")))
+
+    assert status == 0, said
+    assert list((tmp_path / "wheels").iterdir()) == []
