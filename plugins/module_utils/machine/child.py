@@ -16,8 +16,6 @@ import time
 
 # Seconds that a killed child may take to go; one that waits for a device in the kernel is left behind.
 GRACE = 2
-# What children of this process must not hold open: its ends of the pipes to those that wait for it.
-_OUTER: list = []
 
 
 def bounded(work, seconds):
@@ -31,11 +29,11 @@ def bounded(work, seconds):
     if child == 0:
         _work(work, reading, writing)
     os.close(writing)
-    text, in_time = _read(reading, time.time() + seconds)
+    text, in_time = _read(reading, time.monotonic() + seconds)
     os.close(reading)
     if not in_time:
         os.kill(child, signal.SIGKILL)
-    status = _wait(child, time.time() + GRACE)
+    status = _wait(child, time.monotonic() + GRACE)
     said = [json.loads(line) for line in text.decode("utf-8").split("\n")[:-1]]
     return said, _ending(status) if in_time else "timeout"
 
@@ -44,11 +42,9 @@ def _work(work, reading, writing):
     """Do the work in the child, which prints nothing and leaves no dump of its memory, and end it."""
     code = 1
     try:
-        os.close(reading)
-        # One that hangs outlives its parent, whose own answer would not end otherwise.
-        for outer in _OUTER:
-            os.close(outer)
-        _OUTER[:] = [writing]
+        # One that hangs outlives its parent, whose locks would stay locked otherwise, and its own answer not end.
+        os.closerange(3, writing)
+        os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
@@ -65,7 +61,7 @@ def _read(handle, deadline):
     """Return (all bytes, whether the other end was closed before the deadline)."""
     text = b""
     while True:
-        ready = select.select([handle], [], [], max(deadline - time.time(), 0))[0]
+        ready = select.select([handle], [], [], max(deadline - time.monotonic(), 0))[0]
         if not ready:
             return text, False
         part = os.read(handle, 65536)
@@ -80,7 +76,7 @@ def _wait(child, deadline):
         gone, status = os.waitpid(child, os.WNOHANG)
         if gone:
             return status
-        if time.time() > deadline:
+        if time.monotonic() > deadline:
             return None
         time.sleep(0.01)
 

@@ -90,3 +90,24 @@ def test_a_child_of_a_child_holds_no_answer_back():
         [[child.bounded(files, 5)[0], "done"]],
         "done",
     )
+
+
+def test_a_child_holds_nothing_of_its_parent(tmp_path):
+    """One that hangs in the kernel goes on for as long: what it held too, such as a lock, would stay held."""
+    with open(tmp_path / "lock", "w") as lock:
+        assert child.bounded(lambda say: say(os.path.exists(f"/proc/self/fd/{lock.fileno()}")), 5) == ([False], "done")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step", "ended"), [(0.2, 3600, "done"), (5, -3600, "timeout")], ids=["forward", "back"]
+)
+def test_the_deadline_does_not_go_by_a_clock_that_is_set(seconds, step, ended, monkeypatch):
+    began, real = time.monotonic(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + step * (time.monotonic() - began > 0.1))
+
+    def work(say):
+        time.sleep(0.2)
+        say("set")
+        time.sleep(seconds)
+
+    assert child.bounded(work, 1) == (["set"], ended)
