@@ -59,12 +59,17 @@ def follow_one(before, port, clock, limits):
     up = port["up"] if port else False
     risen = rises(before, counters)
     dropped = before["was_up"] and up is False and port is not None or risen.get("link_downed", 0) > 0
-    drops = [at for at in before["drops"] if now - at < FLAP_WINDOW] + ([now] if dropped else [])
+    drops = [min(at, now) for at in before["drops"] if now - at < FLAP_WINDOW] + ([now] if dropped else [])
     held = {code: min(at, now) for code, at in before["held"].items() if now - at < HELD}
-    held.update(dict.fromkeys(rising(before, port, risen, clock, limits), now))
-    readings = [pair for pair in before["readings"] if clock["uptime"] - pair[0] <= HOUR]
-    if "symbol_error" in counters:
-        readings = readings + [[clock["uptime"], counters["symbol_error"]]]
+    symbols = counters.get("symbol_error")
+    # Those before a reset of the counter are no beginning to count from.
+    readings = [
+        pair for pair in before["readings"]
+        if clock["uptime"] - pair[0] <= HOUR and (symbols is None or pair[1] <= symbols)
+    ]  # fmt: skip
+    readings = readings + ([] if symbols is None else [[clock["uptime"], symbols]])
+    hour = [] if symbols is None else [number for dummy, number in readings]
+    held.update(dict.fromkeys(rising(before, hour, risen, clock, limits), now))
     return {
         "was_up": up if port and up is not None else before["was_up"],
         "drops": drops,
@@ -86,13 +91,11 @@ def rises(before, counters):
     }  # fmt: skip
 
 
-def rising(before, port, risen, clock, limits):
-    """Return the codes of the faults that rising counters give now."""
+def rising(before, hour, risen, clock, limits):
+    """Return the codes of the faults that rising counters give now; ``hour``: the numbers of symbol errors in the last hour."""
     found = ["fatal"] if any(risen.get(name) for name in FATAL[1:]) else []
     seconds = clock["uptime"] - before["uptime"] if before["uptime"] is not None else 0
-    symbols = (port or {}).get("counters", {}).get("symbol_error")
-    hour = [number for at, number in before["readings"] if clock["uptime"] - at <= HOUR]
-    if hour and symbols is not None and symbols - hour[0] > limits["max_symbol_errors_per_hour"]:
+    if hour and hour[-1] - hour[0] > limits["max_symbol_errors_per_hour"]:
         found.append("symbol_errors")
     # Runs may be close together: less than these times is not stretched to them.
     if risen.get("link_error_recovery", 0) > limits["max_link_recoveries_per_minute"] * max(seconds / 60.0, 1):

@@ -50,6 +50,8 @@ CASES = {
     "counters reset": [(0, port(symbol_error=5000, link_downed=3), []), (1, port(), [])],
     "symbol errors in an hour": [(0, port(symbol_error=1000), []), (30, port(symbol_error=1100), []),
                                  (59, port(symbol_error=1121), ["symbol_errors"])],
+    "symbol errors after a reset of the counter": [(0, port(symbol_error=5000), []), (1, port(), []),
+                                                   (30, port(symbol_error=121), ["symbol_errors"])],
     "symbol errors in two hours": [(0, port(), []), (40, port(symbol_error=100), []), (80, port(symbol_error=200), []),
                                    (120, port(symbol_error=300), [])],
 }  # fmt: skip
@@ -58,6 +60,12 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_port_over_time(case):
     assert told(*[run[:2] for run in case]) == [run[2] for run in case]
+
+
+def test_a_drop_is_over_in_time_where_the_clock_was_set_back():
+    """A machine without a clock of its own, or with a wrong one, is set right some time after its boot."""
+    known = {PORT: dict(nic_history.NEW, was_up=True, drops=[2e9])}
+    assert told((0, port()), (9, port()), (11, port()), known=known) == [["dropped"], ["dropped"], []]
 
 
 @pytest.mark.parametrize(("counter", "well", "fault", "code"), [
