@@ -177,6 +177,7 @@ class Events:
             self.forget(address, "recovery" if number else None)
             if not number:
                 return
+        self.told.pop((kind, address, number, fatal), None)  # the last one is told last
         self.told[kind, address, number, fatal] = self.loads, probed
 
 

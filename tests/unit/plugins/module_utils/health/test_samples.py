@@ -67,4 +67,6 @@ def test_the_last_xid_that_counts(samples):
     node = samples(machine)[0]
     xids = last_xids(xid(31, machine, 1) + xid(13, machine, 1) + xid(79, machine, 2))
     assert [gpu_values(gpu, None, None, xids)["last_xid"] for gpu in node["gpus"]] == [0, 13, 79, 0]
+    again = last_xids(xid(31, machine, 1) + xid(13, machine, 1) + xid(31, machine, 1))
+    assert gpu_values(node["gpus"][1], None, None, again)["last_xid"] == 31
     assert gpu_values(node["gpus"][0], None, None, last_xids(None))["last_xid"] is None
