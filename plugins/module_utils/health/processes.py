@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import errno
+import os
 import re
 import time
 
@@ -52,13 +54,22 @@ def read_state(pid, proc_tree, tree):
     """Return the state of a process; a zombie that has living threads is running."""
     place = "/%d" % pid
     if not proc_tree.exists(place):
-        return "ended"
+        return "running" if proc_tree.root == "/proc" and is_hidden(pid) else "ended"
     if re.search(ZOMBIE, proc_tree.text(place + "/status") or "") and len(proc_tree.names(place + "/task")) < 2:
         return "ended"
     scope = re.search(SCOPE, proc_tree.text(place + "/cgroup") or "")
     if scope and proc_tree.text(place + "/comm") != MPS and has_ended(tree, scope.group(1)):
         return "logged_out"
     return "running"
+
+
+def is_hidden(pid):
+    """Return True if a process that procfs does not show runs: with hidepid=2 that shows those of others to few (proc(5))."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return True
 
 
 def has_ended(tree, session):

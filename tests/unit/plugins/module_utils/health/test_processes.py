@@ -75,3 +75,18 @@ def test_the_session_of_a_process(tmp_path, cgroup, state):
     tree = FileTree(str(tmp_path))
     assert read_state(9, tree, tree) == state
     assert read_state(9, tree, FileTree(str(tmp_path / "nowhere"))) == "running", "without logind nobody knows"
+
+
+def test_a_process_that_proc_hides_has_not_ended(tmp_path):
+    """With hidepid=2 and a group for which it does not hold, the program of role health, without CAP_SYS_PTRACE, sees no process of a user."""
+
+    class Hiding(FileTree):
+        def exists(self, path):
+            return False
+
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    states = [read_state(pid, Hiding("/proc"), FileTree(str(tmp_path))) for pid in (1, os.getpid(), child)]
+    assert states == ["running", "running", "ended"]
