@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
 from ....module_utils.health import installed, program_options
 from ....module_utils.machine.program_digest import digest
 from ...documents.comparison import Comparison, Remedy, Status, compared
@@ -53,17 +55,27 @@ def answer(variables: Mapping[str, Any], declaration: str | None = None) -> dict
     """
     given = {**DEFAULTS, **variables}
     options = {name: _typed(DEFAULTS[variable], given[variable]) for name, variable in OPTIONS.items()}
-    options |= {"skip_checks": list(given["health_skip_checks"]), **given["health_thresholds"]}
+    thresholds, wrong = _thresholds(given["health_thresholds"])
+    options |= {"skip_checks": list(given["health_skip_checks"]), **thresholds}
     if int(given["health_gpu_count"]):
         options["gpu_count"] = int(given["health_gpu_count"])
     declared = _declared(declaration)
     former = declared.get("textfile_directory") if isinstance(declared, dict) else None
     differs = isinstance(former, str) and former.startswith("/") and former != options["textfile_directory"]
-    return {"options": options, "problems": list(_problems(given, options)), "former": former if differs else ""}
+    return {"options": options, "problems": [*_problems(given, options), *wrong], "former": former if differs else ""}
 
 
 def _typed(default: object, value: object) -> object:
     return int(str(value)) if isinstance(default, int) else str(value)
+
+
+def _thresholds(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the thresholds that are set, as numbers and lists which checks compare, and sentences about those that are none."""
+    known = {name: {**option, "default": None} for name, option in program_options.THRESHOLDS.items()}
+    found = {name: value for name, value in given.items() if value is not None}
+    result = ArgumentSpecValidator(known).validate({name: found[name] for name in found if name in known})
+    values = {name: result.validated_parameters.get(name, value) for name, value in found.items()}
+    return values, [f"health_thresholds is wrong: {message}." for message in result.error_messages]
 
 
 def _problems(given: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:

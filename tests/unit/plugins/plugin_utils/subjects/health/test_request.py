@@ -48,6 +48,23 @@ def test_nothing_speaks_against_the_defaults():
     assert answer(WANTED)["options"]["gpu_count"] == 8 and "gpu_count" not in answer({})["options"]
 
 
+def test_a_threshold_is_what_its_check_compares():
+    """Text, as templates of older releases of ansible-core give it, is compared with no number."""
+    given = {"max_pcie_replays": "5", "persistence": "false", "ignored_xids": ["13", 31], "temperature_margin": None}
+    found = answer({"health_thresholds": given})
+    wanted = {"max_pcie_replays": 5, "persistence": False, "ignored_xids": [13, 31]}
+    assert found == {**answer({}), "options": {**answer({})["options"], **wanted}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_pcie_replays", "many"), ("ignored_xids", ["all"]), ("persistence", "maybe"), ("gpu_count", [8])],
+)
+def test_a_threshold_that_no_check_can_compare_is_refused(name, value):
+    (problem,) = answer({"health_thresholds": {name: value}})["problems"]
+    assert name in problem
+
+
 def test_a_node_that_has_what_was_asked_for(node):
     assert set(told(node).values()) == {Status.AS_PLANNED}
 
