@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..documents.benchmark import Document
+from ..documents.parsing import DocumentError, parse
+
 FORMAT = 1
 
 
@@ -30,6 +33,14 @@ def _run(name: str, nodes: list[str], result: Mapping[str, Any]) -> dict[str, An
     if training.get("status") != "succeeded":
         reason = str(result.get("msg") or "it left no result").splitlines()[0]
         return {**base, "status": "failed", "reason": reason, "document": None}
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+    if not _is_readable(document):
         return {**base, "status": "failed", "reason": "it left no readable document", "document": None}
     return {**base, "status": "succeeded", "reason": "", "document": document}
+
+
+def _is_readable(document: Any) -> bool:
+    try:
+        parse(Document, document)
+    except (DocumentError, RecursionError):
+        return False
+    return bool(document.get("format") == FORMAT)

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 MEASURED = "measured"
+# Between these are all figures whose shares and sums are finite numbers.
+LEAST, MOST = 1e-30, 1e30
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class Measurement:
     detail: dict[str, Any] = field(default_factory=dict)
     code: str = ""
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared: the program that measures runs as a user, on a node that others do not trust."""
+        if not all(isinstance(value, (str, int, float, type(None))) for value in self.case.values()):
+            raise ValueError("a case of words and numbers")
+        figures = (self.median, self.least, self.most, self.deviation, self.repetitions, self.case, self.detail)
+        if (self.median or 0) < 0 or not all(not one or LEAST <= abs(one) <= MOST for one in _numbers(figures)):
+            raise ValueError("figures of a size that something has")
 
     @property
     def value(self) -> float | None:
@@ -81,6 +92,11 @@ class Document:
     ranks: tuple[Rank, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     samples: tuple[Sample, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a run without a rank, whose figures have no share of anything."""
+        if not 1 <= self.world_size <= MOST:
+            raise ValueError("a run of at least one rank")
 
 
 @dataclass(frozen=True)
@@ -123,3 +139,12 @@ class Benchmark:
     def documents(self, name: str) -> tuple[tuple[Run, Document], ...]:
         """Return the runs of this name that measured something, with their documents."""
         return tuple((run, run.document) for run in self.runs if run.name == name and run.document)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers in a value."""
+    if isinstance(value, (Mapping, list, tuple)):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _numbers(one)
+    elif isinstance(value, (int, float)):
+        yield value

@@ -41,6 +41,25 @@ def test_a_run_without_a_document_has_failed_with_a_reason(left, reason):
     assert (run.status, run.reason, run.document) == ("failed", reason, None)
 
 
+def with_figure(**changes):
+    figure = {**measured("training", 280.0, None, {"model": "resnet50"}), **changes}
+    return document("gpu-1", [figure])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        with_figure(median=1e308), with_figure(median=1e-308), with_figure(median=-1.0), with_figure(median=10**400), with_figure(median="1"),
+        with_figure(case={"model": ["resnet50"]}), with_figure(detail={"step_seconds": {"compute": 1e308}}),
+        with_figure(detail={"step_seconds": {"compute": float("nan")}}), {**FOUND, "world_size": 0}, {**FOUND, "measurements": {}},
+    ],
+)  # fmt: skip
+def test_figures_that_no_report_can_compare_are_no_document(found):
+    """A node that others do not trust wrote it: each of them ended the report of all nodes with an exception."""
+    [run] = collected(result(found)).runs
+    assert (run.status, run.reason, run.document) == ("failed", "it left no readable document", None)
+
+
 def test_the_reference_is_kept_with_the_figures():
     given = [{"model": "resnet50", "gpus": 4, "images_per_second": 1700, "source": "a paper"}]
     found = parse(Benchmark, collect([result(FOUND)], "b1", "2026-11-23T15:20:00Z", given)).reference
