@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from .benchmark import MOST
 
 
 @dataclass(frozen=True)
@@ -70,4 +71,4 @@ def _numbers(values: Iterable[Any]) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
+from ..documents.benchmark import LEAST, MOST
 from ..documents.training import Metrics, ScheduledJob, TrainingFailure, TrainingResult
 from ..launch.stall import describe_stall
 from .machines import share_a_machine
@@ -74,7 +75,7 @@ def _sizes(ordered: list[Run]) -> Iterator[Size]:
 def _run(result: TrainingResult, counts: bool) -> Run:
     metrics = Metrics.read(result.metrics)
     # What was measured partly with the nodes that were lost is the throughput of no size.
-    throughput, epochs = None if result.lost else _finite(metrics.samples_per_second), _finite(metrics.epochs)
+    throughput, epochs = None if result.lost else metrics.samples_per_second, _finite(metrics.epochs)
     return Run(
         run_id=result.run_id,
         script=result.script,
@@ -85,7 +86,7 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         seconds=_seconds(result),
         status="succeeded" if result.status == "succeeded" else "failed",
         failure=_failure(result.failure),
-        samples_per_second=throughput if throughput and throughput > 0 else None,
+        samples_per_second=throughput if throughput and LEAST <= throughput <= MOST else None,
         loss_first=_finite(metrics.loss_first),
         loss_last=_finite(metrics.loss_last),
         epochs=None if epochs is None else int(epochs),

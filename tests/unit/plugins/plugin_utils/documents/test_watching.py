@@ -38,6 +38,8 @@ def test_a_node_that_started_again_goes_on_in_its_file():
         text(HEAD, [10.0, [["93", True]]]),
         text(HEAD, ["now", [[93, 250]]]),
         text(HEAD) + "[10.0, [[NaN, 250]]]\n[1e999, [[1, 1]]]\n",
+        text(HEAD, [10**400, [[93, 250]]]),
+        text(HEAD, [10.0, [[1e308, 250]]]),
         "[" * 100000,
     ],
 )

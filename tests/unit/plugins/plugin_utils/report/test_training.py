@@ -64,6 +64,13 @@ def test_a_failed_run_is_no_bar_and_an_earlier_success_stands():
     assert [one.counts for one in found] == [True, False]
 
 
+@pytest.mark.parametrize("throughput", [1e308, 1e-308, -1.0])
+def test_a_throughput_that_nothing_has_is_none(throughput):
+    """Its share of another one is no number that JSON has."""
+    found = training.scaling(runs([run(1, 900), run(2, throughput, 1), run(4, 1e-20, 2)]))
+    assert [size.nodes for series in found for size in series.sizes] == [1, 4]
+
+
 def test_every_script_has_its_own_series():
     found = training.scaling(runs([run(1, 900), run(1, 10, 1, script="vit.py")]))
 
