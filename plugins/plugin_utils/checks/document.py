@@ -25,7 +25,7 @@ from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
 from ..preflight.contact import READS as CONTACT
-from ..problems.phrases import clean
+from ..problems.phrases import clean, hostlist
 from ..problems.sentence import Sentence, lower_lines, wrapped
 from ..problems.sentences import SENTENCES
 from ..subjects import SUBJECTS
@@ -288,7 +288,11 @@ def verdict(document: Mapping, accept_unknown: bool = False) -> str:
     words = {"failed": "failed"} if accept_unknown else {"failed": "failed", "unknown": "could not be decided"}
     parts = []
     for status, word in words.items():
-        names = [clean(f"{entry['name']} on {entry['node']}") for entry in found if entry["status"] == status]
-        if names:
-            parts.append(f"{len(names)} of {len(found)} checks {word}: {', '.join(names)}.")
+        nodes: dict[str, list[str]] = {}
+        for entry in found:
+            if entry["status"] == status:
+                nodes.setdefault(entry["name"], []).append(entry["node"])
+        if nodes:
+            names = "; ".join(clean(f"{name} on {hostlist(where)}") for name, where in nodes.items())
+            parts.append(f"{sum(map(len, nodes.values()))} of {len(found)} checks {word}: {names}.")
     return " ".join(parts)

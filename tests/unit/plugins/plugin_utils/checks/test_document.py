@@ -384,6 +384,14 @@ def test_health_is_judged_where_there_is_a_gpu_or_a_driver(stack, facts, wanted,
     assert (plan["gpu_health"], plan["gpu_count"]) == (wanted, count)
 
 
+def test_the_verdict_on_a_thousand_nodes_is_a_sentence():
+    bad = {"name": "persistence_mode", "status": "failed"}
+    nodes = {f"gpu-{number}": {"checks": [{**bad, "node": f"gpu-{number}"}]} for number in range(1, 1001)}
+    nodes["gpu-7"]["checks"].append({"name": "xid", "status": "failed", "node": "gpu-7"})
+    words = verdict({"nodes": nodes, "cluster_checks": []})
+    assert words == "1001 of 1001 checks failed: persistence_mode on gpu-[1-1000]; xid on gpu-7."
+
+
 def test_the_plan_has_whom_to_send_packets_of_full_size():
     plan = planned(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars(), network_rounds=16)
     assert plan["network"] == {"name": "gpu-1", "address": "10.0.0.1", "peers": ["gpu-2"]}
