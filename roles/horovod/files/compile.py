@@ -110,6 +110,8 @@ def keep(here, part):
         wheel = here / name.decode().strip()
         with wheel.open("wb") as whole:
             shutil.copyfileobj(stream, whole)
+            whole.flush()
+            os.fsync(whole.fileno())
     part.unlink()
     if not zipfile.is_zipfile(wheel):
         sys.exit(f"the compilation gave a wheel that is none: {wheel}")

@@ -7,15 +7,20 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.local_play import run_roles
 
-PROGRAM = Path(__file__).resolve().parents[3] / "roles" / "horovod" / "files" / "compile.py"
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = ROOT / "roles" / "horovod" / "files" / "compile.py"
 SPEC = importlib.util.spec_from_file_location("compile_horovod", PROGRAM)
 compile_horovod = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(compile_horovod)
@@ -47,6 +52,56 @@ def test_a_wheel_is_kept_with_its_checksum(tmp_path):
     assert kept["file"] == NAME and (tmp_path / NAME).read_bytes() == wheel()
     assert (tmp_path / "wheel.sha256").read_text() == f"{kept['sha256']}  {NAME}\n"
     assert not part.exists()
+
+
+def test_a_wheel_is_on_the_disk_before_its_checksum_is(tmp_path, monkeypatch):
+    """After a power cut, a checksum would vouch for a wheel that is empty."""
+    part = tmp_path / "x.part"
+    part.write_bytes(NAME.encode() + b"\n" + wheel())
+    seen = []
+
+    def fsync(handle):
+        seen.append((os.path.getsize(handle), (tmp_path / "wheel.sha256").exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    compile_horovod.keep(tmp_path, part)
+    assert seen == [(len(wheel()), False)]
+
+
+@pytest.mark.parametrize(("content", "known"), [(b"half", False), (b"whole", True)])
+def test_a_wheel_that_is_damaged_is_forgotten(tmp_path, content, known):
+    """The next run compiles it, or brings it, again."""
+    (tmp_path / NAME).write_bytes(content)
+    (tmp_path / "wheel.sha256").write_text("…")
+    tasks = yaml.safe_load((ROOT / "roles" / "horovod" / "tasks" / "install.yml").read_text(encoding="utf-8"))
+    task = next(one for one in tasks if one["name"].startswith("Install the wheel"))
+    del task["block"][0]["notify"]
+    wanted = {"file": NAME, "sha256": hashlib.sha256(b"whole").hexdigest()}
+    variables = {
+        "__horovod_name": "main", "__horovod_directory": str(tmp_path), "__horovod_wheel": wanted, "__python_env_umask": ["/bin/false"],
+        "__python_env_uv": "uv", "__horovod_python": "python", "__python_env_tool_environment": {},
+    }  # fmt: skip
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]))
+    (tmp_path / "facts.json").write_text(json.dumps({**variables, "ansible_python_interpreter": sys.executable}))
+    settings = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"), "ANSIBLE_NOCOLOR": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "ansible",
+        "playbook",
+        "-i",
+        "localhost,",
+        "-c",
+        "local",
+        "play.yml",
+        "-e",
+        "@facts.json",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    )
+    assert "Cannot install Horovod in environment main" in done.stdout
+    assert (tmp_path / "wheel.sha256").exists() is known, done.stdout
 
 
 @pytest.mark.parametrize("content", [b"", b"error\n", b"../../etc/passwd\nroot", NAME.encode() + b"\nPK"])
