@@ -4,9 +4,11 @@
 """What role python_env does with the interpreters that the plan names, and that it refuses systems it does not know."""
 
 import hashlib
+import io
 import json
 import re
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -235,6 +237,22 @@ def test_a_list_of_interpreters_is_refused_with_one_sentence(build, said, tmp_pa
     assert "Cannot install Python 3.9" in flat(run.output)
     assert said in flat(run.output)
     assert not list((tmp_path / "python").glob("cpython*"))
+
+
+def test_a_list_of_interpreters_is_not_waited_for_without_an_end(monkeypatch, tmp_path):
+    asked = []
+
+    def urlopen(address, **options):
+        asked.append((address, options))
+        return io.BytesIO(b"{}")
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("https://mirror.example/list.json\n"))
+    monkeypatch.setattr(sys, "argv", ["-c", str(tmp_path / "list.json")])
+    script = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))["__python_env_fetch_script"]
+    exec(script, {})  # noqa: S102 - as the role's command does
+    assert asked == [("https://mirror.example/list.json", {"timeout": 60})]
+    assert (tmp_path / "list.json").read_bytes() == b"{}"
 
 
 def test_what_is_measured_has_the_place_that_the_role_gives_it():
