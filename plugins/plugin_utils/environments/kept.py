@@ -25,7 +25,7 @@ def read_locks(directory: str, ending: str = WHEELS) -> dict[str, str]:
     """Return {digest of the request: text} of the locks in a directory; an empty name means no directory."""
     paths = sorted(Path(directory).expanduser().glob(f"*{ending}")) if directory else []
     return {
-        path.name.removesuffix(ending): path.read_text(encoding="utf-8")
+        path.name.removesuffix(ending): path.read_text(encoding="utf-8", errors="replace")
         for path in paths
         if re.fullmatch(r"[0-9a-f]{16}", path.name.removesuffix(ending))
     }

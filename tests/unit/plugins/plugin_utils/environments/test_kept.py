@@ -57,6 +57,14 @@ def test_what_is_kept_and_is_not_a_lock_is_refused(directory):
     assert choose(hosts, directory, judge) == {DIGEST: {"host": "gpu-1", "lock": ""}}
 
 
+def test_a_file_that_is_no_text_is_refused_by_its_path(directory, tmp_path):
+    (tmp_path / f"{DIGEST}.txt").write_bytes(b"\xff\xfe\x00torch")
+    with pytest.raises(ProblemError) as refused:
+        choose({"gpu-1": described()}, directory, judge)
+    assert refused.value.problems[0].subject == f"{directory}/{DIGEST}.txt"
+    assert describe_all(refused.value.problems)
+
+
 def test_only_what_is_not_kept_is_written(directory):
     plan = {
         DIGEST: {"host": "a", "lock": LOCK},
