@@ -67,6 +67,7 @@ def run(places, options, directory):
     """Judge once and tell it: the document, the metrics, the program that is to be told, the state of the next run."""
     path, began = os.path.join(directory, "state.json"), time.time()
     known = state.after_boot(state.load(path), places.proc.text("/sys/kernel/random/boot_id"))
+    known = hook.known_to(known, options)
     found, stuck = look(places, options, known)
     ask_drives(found["history"], places, options, known, began)
     over, after = follow(known, found, began, options)

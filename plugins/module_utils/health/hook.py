@@ -23,6 +23,12 @@ DAY = 24 * 3600
 BUDGETS = ((DAY, "a day"), (7 * DAY, "7 days"))
 
 
+def known_to(state, options):
+    """Return the state as far as it was told: another program, or one that is called at last, knows nothing yet."""
+    own = [options["hook"], options["hook_mode"]]
+    return state if state["hook"] == own else dict(state, verdict=None, action=None, acts=[], hook=own)
+
+
 def decide(state, document, options, now):
     """Return {``program``, ``mode``, ``outcome``, ``acts``}; None where nothing has changed, or no program is declared.
 

@@ -22,6 +22,7 @@ EMPTY: dict = {
     "gpus": {},
     "drives": {},
     "acts": [],
+    "hook": None,
     "stuck": None,
 }
 

@@ -210,6 +210,21 @@ def test_the_hook_in_shadow_is_not_called(node, capfd):
     assert "would call" in capfd.readouterr().out
 
 
+def test_a_hook_is_told_what_was_found_before_it_was_called(node):
+    """A node that is broken while it is said what would be done is still broken when that is to be done."""
+    machine = machines.hgx_h100()
+    program = node.place / "tell"
+    program.write_text(f"#!/bin/sh\necho told >> {node.place}/told\n")
+    program.chmod(0o755)
+    for options in ({}, {"hook": str(program)}, {"hook": str(program), "hook_mode": "act"}):
+        node.declare(hook_per_day=1, **options)
+        node.examine(machine, xid(79, machine, 2))
+        outcome = (node.document["hook"] or {}).get("outcome")
+        assert outcome == {0: None, 1: "shadow", 2: "call"}[len(options)]
+    node.examine(machine, xid(79, machine, 2))
+    assert (node.place / "told").read_text() == "told\n"
+
+
 def test_a_hook_that_fails_is_told_again(node):
     program = node.place / "tell"
     program.write_text("#!/bin/sh\nexit 1\n")
