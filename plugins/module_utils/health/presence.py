@@ -38,7 +38,7 @@ def presence(node, counters, limits):
 
     coherence says where NVML cannot be asked.
     """
-    gpus, entries = node["gpus"], []
+    gpus, entries = wanted(node, limits["gpu_count"]), []
     if limits["gpu_count"]:
         entries.append(count(gpus, limits["gpu_count"]))
     if gpus and node["driver"]["nvml_state"] == "ok":
@@ -52,6 +52,13 @@ def presence(node, counters, limits):
         text = "%d of %d" % (answering, len(gpus))
         entries.append(judged("gpu_answers", "every GPU on the bus", text, found))
     return entries
+
+
+def wanted(node, expected):
+    """Return the GPUs of a node, without those of another driver where the others are as many as declared: then a guest has them."""
+    held = {one["subject"] for one in with_code(node["findings"], "gpu_held")}
+    free = [gpu for gpu in node["gpus"] if gpu["pci_bus_id"] not in held]
+    return free if expected and len(free) == expected else node["gpus"]
 
 
 def count(gpus, expected):

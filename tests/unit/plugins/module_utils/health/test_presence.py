@@ -75,3 +75,18 @@ def test_what_another_driver_holds_is_not_lost(examine):
 def test_a_healthy_machine_answers(examine):
     for machine in (machines.a40_pcie(), machines.hgx_h100(), machines.a100_mig(), machines.v100_pcie()):
         assert told(examine(machine)) == ("ok", []), machine.name
+
+
+@pytest.mark.parametrize(
+    ("declared", "findings"),
+    [
+        (None, [("gpu_answers", "0000:45:00.0", "degraded")]),
+        (8, [("gpu_answers", "0000:45:00.0", "degraded")]),
+        (7, []),  # as the finding's action says
+        (6, [("gpu_count", None, "degraded"), ("gpu_answers", "0000:45:00.0", "degraded")]),
+        (9, [("gpu_count", None, "failed"), ("gpu_answers", "0000:45:00.0", "degraded")]),
+    ],
+)
+def test_a_gpu_of_another_driver_is_well_where_it_is_not_counted(examine, declared, findings):
+    machine = machines.hgx_h100().change(3, hidden=True, driver="vfio-pci")
+    assert told(examine(machine, gpu_count=declared))[1] == findings
