@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from .check import PLAY, Check, compared
+from .health import own_gpus
 
 CATEGORY = "coherence"
 LOOK = "look at the checks of the driver and at the health of the GPUs"
@@ -26,8 +27,8 @@ def checks(driver: bool, state: Mapping, gpu_node: Mapping, probe: Mapping) -> I
 
 
 def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
-    """Check that nvidia-smi lists as many GPUs as NVML; without GPUs, that it starts and says that there is none."""
-    count = len(gpu_node.get("gpus") or [])
+    """Check that nvidia-smi lists the GPUs; without any, that it starts and says that there is none."""
+    count = own_gpus(gpu_node)
     expected = f"lists {count} GPUs" if count else "runs and finds no device"
     if answer is None:
         return compared("nvidia_smi", CATEGORY, expected, None, None, "nvidia-smi was not asked", PLAY)

@@ -12,6 +12,7 @@ from ..environments import extras
 from ..stack.components import FRAMEWORKS, component
 from .check import Check, check, compared, skipped, yes_no
 from .coherence import LOOK
+from .health import own_gpus
 
 CATEGORY = "environment"
 NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
@@ -37,7 +38,7 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool 
             if module == "mpi4py":
                 yield mpi(name, answer)
         if "pytorch" in (planned.get("frameworks") or {}):
-            gpus = len(gpu_node.get("gpus") or [])
+            gpus = own_gpus(gpu_node)
             without = not gpu_compute and is_for_cuda(planned)
             yield without_compute(planned, gpus, answer) if without else cuda(planned, gpus, answer)
             if known_libraries(planned):

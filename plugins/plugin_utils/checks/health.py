@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...module_utils.health.check_table import BY_CODE
+from ...module_utils.machine.sysfs import FOR_GUESTS
 from .check import LEFT_OUT, PLAY, Check, check, compared, joined, skipped
 
 
@@ -18,6 +19,12 @@ def is_wanted(stack: Mapping, gpu_node: Mapping) -> bool:
 
 def planned_gpus(stack: Mapping) -> int:
     return sum(int(gpu.get("count", 1)) for gpu in stack.get("gpus") or [])
+
+
+def own_gpus(gpu_node: Mapping) -> int:
+    """Return the number of GPUs that are not set aside for guests."""
+    drivers = [gpu.get("kernel_driver") or "" for gpu in gpu_node.get("gpus") or []]
+    return sum(not driver.startswith(FOR_GUESTS) for driver in drivers)
 
 
 def checks(stack: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterator[Check]:

@@ -8,6 +8,8 @@ GPU = {
     "gpus": [{"seen_by": ["pci", "nvml"]}],
     "driver": {"loaded_version": "535.309.01", "library_version": "535.309.01"},
 }
+GUEST = {"seen_by": ["pci"], "kernel_driver": "vfio-pci"}
+LOST = {"seen_by": ["pci"], "kernel_driver": "nvidia"}
 BARE = {"gpus": [], "driver": {"loaded_version": None, "library_version": None}}
 
 
@@ -22,6 +24,9 @@ def smi(state, exit_code, count=0):
         (GPU, smi("listed", 0, count=1), "passed"),
         (GPU, smi("listed", 0, count=0), "failed"),
         (GPU, smi("listed", 0, count=2), "failed"),
+        ({**GPU, "gpus": [*GPU["gpus"], GUEST]}, smi("listed", 0, count=1), "passed"),
+        ({**GPU, "gpus": [{**GUEST, "kernel_driver": "nouveau"}]}, smi("no_driver", 9), "failed"),
+        ({**GPU, "gpus": [*GPU["gpus"], LOST]}, smi("listed", 0, count=1), "failed"),
         (GPU, smi("no_driver", 9), "failed"),
         (GPU, smi("no_device", 6), "failed"),
         (BARE, smi("no_driver", 9), "passed"),
