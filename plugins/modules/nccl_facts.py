@@ -49,7 +49,8 @@ ansible_facts:
   type: dict
   contains:
     gpu_nccl:
-      description: NCCL's configuration. C(original) says whether there was a C(/etc/nccl.conf) before the role's own.
+      description: NCCL's configuration. C(original) says whether there was a C(/etc/nccl.conf) before the role's own, C(zero) whether a
+        variable that C(foreign) lists is set to 0.
       returned: success
       type: dict
       sample:
@@ -57,7 +58,7 @@ ansible_facts:
         exists: true
         original: false
         variables: {NCCL_IB_HCA: '=mlx5_0,mlx5_1'}
-        foreign: [{file: /etc/profile.d/nccl.sh, line: 2, name: NCCL_P2P_DISABLE}]
+        foreign: [{file: /etc/profile.d/nccl.sh, line: 2, name: NCCL_P2P_DISABLE, zero: false}]
         interfaces: [{name: eth0, subnet: 10.0.0.0/24}]
 applied:
   description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, if they still hold.

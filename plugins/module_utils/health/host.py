@@ -91,7 +91,8 @@ def nccl_settings(host):
     if nccl is None:
         return []
     for one in nccl["foreign"]:
-        code = "override" if one["name"] in nccl["variables"] else "switch" if one["name"] in SWITCHES else None
+        switches = one["name"] in SWITCHES and not one["zero"]
+        code = "override" if one["name"] in nccl["variables"] else "switch" if switches else None
         if code:
             text = "%s in %s, line %d" % (one["name"], one["file"], one["line"])
             found.append(fault(check, code, "set nowhere else" if code == "override" else "not set", text))

@@ -39,6 +39,7 @@ LONGEST, MOST = 65536, 100
 ASSIGNMENT = re.compile(
     r"(?<![A-Za-z0-9_${])(NCCL_[A-Z0-9_]+)(?:=|\s+(?:DEFAULT|OVERRIDE)=)|\bsetenv\s+(NCCL_[A-Z0-9_]+)\s"
 )
+ZERO = re.compile(r"\s*[\"']?0(?=[\"'\s;]|$)")
 
 
 def read_nccl(tree, user=None):
@@ -91,7 +92,10 @@ def _home(tree, user):
 
 
 def read_foreign(tree, home=None):
-    """Return [{file, line, name}] of every place that sets one of NCCL's variables; never what else a file has."""
+    """Return [{file, line, name, zero}] of every place that sets one of NCCL's variables; never what else a file has.
+
+    zero: whether it is set to 0, as a switch that switches nothing.
+    """
     paths = ["%s/%s" % (home, USER_CONF)] if home else []
     for place, ending in PLACES:
         paths += [place] if ending is None else _files(tree, place, ending)
@@ -102,8 +106,8 @@ def read_foreign(tree, home=None):
     for path in paths:
         for number, line in enumerate((short_text(tree, path) or "").splitlines(), 1):
             if not line.lstrip().startswith("#"):
-                names = {one or other for one, other in ASSIGNMENT.findall(line)}
-                found += [{"file": path, "line": number, "name": name} for name in sorted(names)]
+                zero = {one[1] or one[2]: bool(ZERO.match(line, one.end())) for one in ASSIGNMENT.finditer(line)}
+                found += [{"file": path, "line": number, "name": name, "zero": zero[name]} for name in sorted(zero)]
     return found[:MOST]
 
 

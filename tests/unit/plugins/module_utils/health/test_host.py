@@ -80,6 +80,7 @@ def test_a_machine_that_tells_nothing(tmp_path):
         ({"proc/network_mounts.json": MOUNTS % ("null", '"nfs4 of nfs-1:/data"')}, {}, None),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=1\n"}, {},
          ("nccl_settings", "not set", "NCCL_IB_DISABLE in /etc/nccl.conf", "degraded", "configure")),
+        ({"root/etc/environment": "NCCL_IB_DISABLE=0\n"}, {}, None),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=0\nNCCL_DEBUG=WARN\n", "root/etc/environment": "NCCL_SOCKET_IFNAME=eth0\n"}, {}, None),
     ],
 )  # fmt: skip

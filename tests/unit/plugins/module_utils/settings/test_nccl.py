@@ -55,13 +55,25 @@ FOUND = [
 def test_every_place_is_read_and_nothing_but_names_is_told(tmp_path):
     found = nccl.read_nccl(tree(tmp_path, FILES), "trainer")["foreign"]
     assert [(one["file"], one["line"], one["name"]) for one in found] == FOUND
-    assert {tuple(sorted(one)) for one in found} == {("file", "line", "name")}
+    assert {tuple(sorted(one)) for one in found} == {("file", "line", "name", "zero")}
+
+
+@pytest.mark.parametrize(
+    ("line", "zero"),
+    [
+        ("NCCL_P2P_DISABLE=0", True), ("export NCCL_P2P_DISABLE='0' # on", True), ('Environment="NCCL_P2P_DISABLE=0"', True),
+        ("setenv NCCL_P2P_DISABLE 0", True), ("NCCL_P2P_DISABLE DEFAULT=0", True), ("NCCL_P2P_DISABLE=1", False),
+        ("NCCL_P2P_DISABLE=", False), ("NCCL_P2P_DISABLE=0x1", False), ("NCCL_P2P_DISABLE=$OFF", False), ("NCCL_P2P_DISABLE=10", False),
+    ],
+)  # fmt: skip
+def test_a_switch_that_is_off_is_told_apart(tmp_path, line, zero):
+    assert [one["zero"] for one in nccl.read_foreign(tree(tmp_path, {"/etc/profile.d/x.sh": line}))] == [zero]
 
 
 def test_without_the_user_their_file_does_not_count(tmp_path):
     made = tree(tmp_path, FILES)
     for user in (None, "nobody-here"):
-        assert FOUND[0] not in [tuple(one.values()) for one in nccl.read_nccl(made, user)["foreign"]]
+        assert FOUND[0] not in [tuple(one.values())[:3] for one in nccl.read_nccl(made, user)["foreign"]]
 
 
 def test_what_is_no_short_file_is_left(tmp_path):
