@@ -160,7 +160,7 @@ def tell(document, after, options, directory, now):
     decided = hook.decide(after, document, options, now)
     told = {key: value for key, value in decided.items() if key != "acts"} if decided else None
     state.keep(path, dict(document, hook=told))
-    write_metrics(document, options["textfile_directory"])
+    refused = write_metrics(document, options["textfile_directory"])
     ending = "done"
     if decided:
         sys.stdout.write(hook.sentence(decided) + "\n")
@@ -173,10 +173,19 @@ def tell(document, after, options, directory, now):
             verdict=document["verdict"], action=document["action"], acts=decided["acts"] if decided else after["acts"]
         )
     state.keep(os.path.join(directory, "state.json"), after)
-    return 0 if ending == "done" else "%s: %s" % (options["hook"], ending)
+    return (refused or 0) if ending == "done" else "%s: %s" % (options["hook"], ending)
 
 
 def write_metrics(document, directory):
-    """Write the metrics where node exporter looks for them; a directory that is not there has no reader."""
-    if directory and os.path.isdir(directory):
-        replace(os.path.join(directory, TEXTFILE), metrics.render(document))
+    """Write the metrics where node exporter looks for them; a directory that is not there has no reader.
+
+    Return the words of a failure: whoever waits for the verdict is told it all the same.
+    """
+    if not directory or not os.path.isdir(directory):
+        return None
+    path = os.path.join(directory, TEXTFILE)
+    try:
+        replace(path, metrics.render(document))
+    except EnvironmentError as error:
+        return "%s: %s" % (path, error.strerror)
+    return None

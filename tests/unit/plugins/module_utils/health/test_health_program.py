@@ -225,6 +225,19 @@ def test_a_hook_is_told_what_was_found_before_it_was_called(node):
     assert (node.place / "told").read_text() == "told\n"
 
 
+def test_metrics_that_cannot_be_written_hold_nothing_back(node):
+    """The directory may be another user's, and the disk full; the scheduler is told all the same, and the next run knows this one."""
+    machine = machines.hgx_h100()
+    program = node.place / "tell"
+    program.write_text(f"#!/bin/sh\necho told >> {node.place}/told\n")
+    program.chmod(0o755)
+    node.declare(hook=str(program), hook_mode="act")
+    (node.place / "textfile" / "allreduce_health.prom.new").mkdir()
+    node.look(machine, xid(79, machine, 2))
+    assert [node.run(), node.run()] == [f"{node.place}/textfile/allreduce_health.prom: Is a directory"] * 2
+    assert (node.place / "told").read_text() == "told\n"
+
+
 def test_a_hook_that_fails_is_told_again(node):
     program = node.place / "tell"
     program.write_text("#!/bin/sh\nexit 1\n")
