@@ -35,6 +35,12 @@ def test_texts_are_as_editors_are_told_to_save_them(texts):
         assert not content or content.endswith(b"\n") or name == NO_FINAL_NEWLINE, name
 
 
+def test_no_deadline_goes_by_a_clock_that_is_set(texts):
+    """A time service that sets a node's clock at boot ends a wait at once, or makes it as long as the clock was wrong."""
+    plugins = {name: text.decode() for name, text in texts.items() if re.match(r"(plugins|roles)/.*\.py$", name)}
+    assert [name for name, text in plugins.items() if "time.time() +" in text] == []
+
+
 def test_hooks_call_what_bootstrap_installs():
     hooks = [
         hook

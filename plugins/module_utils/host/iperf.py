@@ -57,8 +57,8 @@ def stop(process):
 
 def wait_for(tree, port, process):
     """Return True if a process comes to listen on the port in time; one that has ended is not waited for."""
-    end = time.time() + START
-    while time.time() < end and process.poll() is None:
+    end = time.monotonic() + START
+    while time.monotonic() < end and process.poll() is None:
         if listens(tree, port):
             return True
         time.sleep(0.05)

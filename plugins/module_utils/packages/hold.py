@@ -149,9 +149,9 @@ def _select(dpkg, selections, seconds):
 def select(run, selections, seconds, wait=2):
     """Tell dpkg, and wait while another package manager works. ``run`` takes dpkg's input: (rc, message). ValueError."""
     lines = "".join("%s %s\n" % pair for pair in sorted(selections.items()))
-    until = time.time() + seconds
+    until = time.monotonic() + seconds
     rc, message = run(lines)
-    while rc != 0 and "lock" in message and time.time() < until:
+    while rc != 0 and "lock" in message and time.monotonic() < until:
         time.sleep(wait)
         rc, message = run(lines)
     if rc != 0:

@@ -147,10 +147,10 @@ def remaining(proc, found):
 
 def wait(look, seconds):
     """Return the findings that a question still has after some seconds, at once where it finds nothing."""
-    end = time.time() + seconds
+    end = time.monotonic() + seconds
     while True:
         found = look()
-        if not found or time.time() > end:
+        if not found or time.monotonic() > end:
             return found
         time.sleep(0.2)
 

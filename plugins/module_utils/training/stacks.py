@@ -50,8 +50,8 @@ def _ask(logs, ranks):
     paths = {str(rank): os.path.join(logs, "rank%d.stack" % rank) for rank in ranks}
     before = {rank: _signal(path) for rank, path in paths.items()}
     waiting = {rank for rank, size in before.items() if size}
-    until, found = time.time() + SECONDS, {}
-    while waiting and time.time() < until:
+    until, found = time.monotonic() + SECONDS, {}
+    while waiting and time.monotonic() < until:
         time.sleep(0.2)
         for rank in list(waiting):
             text = _read(paths[rank], before[rank])

@@ -88,8 +88,8 @@ def poll(params, run):
     shown = service.show()
     if shown["state"] == "running":
         service.renew_lease(params["lease"])
-    deadline = time.time() + params["wait"]
-    while shown["state"] == "running" and time.time() < deadline:
+    deadline = time.monotonic() + params["wait"]
+    while shown["state"] == "running" and time.monotonic() < deadline:
         time.sleep(_POLL_STEP)
         shown = service.show()
     result = dict(_standing(params, shown), changed=False)
