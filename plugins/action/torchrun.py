@@ -75,6 +75,7 @@ class ActionModule(ActionBase):
             request.check_play(nodes, task_vars["ansible_play_hosts"], int(task_vars["ansible_forks"]))
             request.check_run(args["run_id"], args["directory"], node)
             request.check_numbers(args)
+            request.check_variables(args["variables"])
             args["min_nodes"] = request.least_nodes(args, len(nodes))
             launcher = LAUNCHERS[args["launcher"]]
             addresses = request.node_addresses(nodes, task_vars["hostvars"])

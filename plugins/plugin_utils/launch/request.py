@@ -169,6 +169,13 @@ def check_run(run_id: str, directory: str, node: str) -> None:
         raise ProblemError(Problem("used_run_id", run_id, {"directory": directory}))
 
 
+def check_variables(variables: Mapping[str, Any]) -> None:
+    """Refuse what no process can have in its environment; raise ProblemError."""
+    for name, value in variables.items():
+        if not re.fullmatch(r"[^=\0]+", str(name)) or "\0" in str(value):
+            raise ProblemError(Problem("wrong_environment_variable", str(name)))
+
+
 def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the cluster address of each node, when each has one of its own; raise ProblemError."""
     said = neighbours(hostvars, nodes, READS)

@@ -185,6 +185,10 @@ SENTENCES = {
     "wrong_nproc": Sentence("nproc_per_node is '{subject}'", "set it to auto or to a number of at least 1"),
     "wrong_run_id": Sentence("run_id is '{subject}'", "use up to 100 letters, digits, dots, dashes and underscores"),
     "used_run_id": Sentence("Run {subject} is below {directory} already", "give every run a run_id of its own"),
+    "wrong_environment_variable": Sentence(
+        "The script cannot have a variable '{subject}'",
+        "write a name without '=', and no null character in its value",
+    ),
     "wrong_port": Sentence("port is {subject}", "set it to a number from 1 to 65535"),
     "low_number": Sentence("{subject} is {value}", "set it to {least} or more"),
     "wrong_reference": Sentence("{subject} is {value}", "set it to {needs}"),
