@@ -85,18 +85,8 @@ def test_a_wheel_that_is_damaged_is_forgotten(tmp_path, content, known):
     (tmp_path / "facts.json").write_text(json.dumps({**variables, "ansible_python_interpreter": sys.executable}))
     settings = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"), "ANSIBLE_NOCOLOR": "1"}
     command = [
-        sys.executable,
-        "-m",
-        "ansible",
-        "playbook",
-        "-i",
-        "localhost,",
-        "-c",
-        "local",
-        "play.yml",
-        "-e",
-        "@facts.json",
-    ]
+        sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", "play.yml", "-e", "@facts.json",
+    ]  # fmt: skip
     done = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, **settings}, capture_output=True, text=True, check=False
     )
