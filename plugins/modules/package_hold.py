@@ -111,7 +111,7 @@ selections:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files
-from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.host.ansible_module import program_runner, replace_file
 from ..module_utils.machine.files import FileTree
 from ..module_utils.packages import hold as package_hold
 
@@ -132,7 +132,7 @@ SPEC = {
 def main():
     """Plan, then write the files and tell dpkg."""
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    tree = FileTree(module.params["root"])
+    tree, execute = FileTree(module.params["root"]), program_runner(module)
 
     def output(arguments):
         root = ["--root", tree.root] if tree.root != "/" else []
@@ -142,8 +142,7 @@ def main():
         return out
 
     def dpkg(lines):
-        command = ["dpkg", "--admindir=" + tree.path("/var/lib/dpkg"), "--set-selections"]
-        return module.run_command(command, data=lines, environ_update={"LC_ALL": "C"})[::2]
+        return execute(["dpkg", "--admindir=" + tree.path("/var/lib/dpkg"), "--set-selections"], lines)
 
     def write(path, content):
         replace_file(module, path, config_files.as_bytes(content))

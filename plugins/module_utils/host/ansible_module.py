@@ -9,6 +9,7 @@ __metaclass__ = type
 
 import os
 import stat
+import subprocess
 import tempfile
 
 from ..machine.files import flush
@@ -39,16 +40,27 @@ def program_output(module, root):
 def program_runner(module):
     """Return a function that takes an argument list and a text for standard input, and returns (exit code, output).
 
-    What failed said why on one of both outputs. A program that is missing ends with 127, as in a shell.
+    What failed said why on one of both outputs. A program that is missing ends with 127, as in a shell. One that ends before it
+    has read its input, as dpkg does while another package manager works, is an answer too; run_command ends the module there.
     """
 
     def run(arguments, data=None):
-        if module.get_bin_path(arguments[0]) is None:
+        program = module.get_bin_path(arguments[0])
+        if program is None:
             return 127, "there is no such program"
-        code, out, err = module.run_command(
-            arguments, data=data, cwd=PLACE, environ_update={"LC_ALL": "C", "LANG": "C"}
-        )
-        return code, out + err if code else out
+        try:
+            process = subprocess.Popen(
+                [program] + arguments[1:],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=PLACE,
+                env=dict(os.environ, LC_ALL="C", LANG="C"),
+            )
+        except EnvironmentError as error:
+            return 127, error.strerror
+        out, err = (text.decode("utf-8", "replace") for text in process.communicate((data or "").encode("utf-8")))
+        return process.returncode, out + err if process.returncode else out
 
     return run
 

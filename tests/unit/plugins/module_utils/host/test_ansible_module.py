@@ -10,6 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.ansible_module import (
     label,
     program_output,
+    program_runner,
     replace_file,
 )
 
@@ -21,7 +22,7 @@ class Module:
         self.tmpdir, self.rc, self.ran, self.in_place = str(tmpdir), rc, [], []
 
     def get_bin_path(self, name):
-        return "/usr/bin/rpm" if name == "rpm" else None
+        return {"rpm": "/usr/bin/rpm", "sh": "/bin/sh", "broken": os.devnull}.get(name)
 
     def run_command(self, arguments, cwd, environ_update):
         self.ran.append((arguments, cwd, environ_update["LC_ALL"]))
@@ -50,6 +51,23 @@ def test_programs_speak_english_where_every_program_may_be(tmp_path):
     module = Module(tmp_path)
     program_output(module, "/")(["rpm", "-qa"])
     assert module.ran == [(["/usr/bin/rpm", "-qa"], "/", "C")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "answer"),
+    [
+        (["sh", "-c", "cat; echo $LC_ALL"], "\u00e9\n", (0, "\u00e9\nC\n")),
+        (["sh", "-c", "cat; pwd; echo not told >&2"], None, (0, "/\n")),
+        (["sh", "-c", "echo out; echo locked >&2; exit 2"], None, (2, "out\nlocked\n")),
+        (["sh", "-c", "echo locked >&2; exit 2"], "more than a pipe holds" * 10000, (2, "locked\n")),
+        (["sh", "-c", "printf '\\377'"], None, (0, "\ufffd")),
+        (["broken"], None, (127, "Permission denied")),
+        (["missing"], None, (127, "there is no such program")),
+    ],
+    ids=["input", "no input", "failed", "ended before it read", "no text", "no program", "missing"],
+)
+def test_a_program_gets_its_input_and_its_end_is_an_answer(tmp_path, arguments, data, answer):
+    assert program_runner(Module(tmp_path))(arguments, data) == answer
 
 
 def test_a_checker_reads_the_new_content_before_it_is_in_place(tmp_path):
