@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import socket
@@ -98,11 +99,15 @@ def parse_arguments() -> argparse.Namespace:
         help="torch.compile in the tuned loop; kept where it is faster",
     )
     add("--cuda-graphs", action="store_true", help="let torch.compile use CUDA graphs")
-    add("--workers", type=int, help="processes per rank that load images (default 4; 0 on processors)")
+    add("--workers", type=at_least_zero, help="processes per rank that load images (default 4; 0 on processors)")
     add("--steps", type=positive, help="steps of a repetition (default 20; 2 on processors)")
     add("--warmup", type=positive, help="steps before the first repetition (default 10; 1 on processors)")
     add("--repeats", type=positive, help="repetitions, of which the median counts (default 5; 3 on processors)")
-    add("--seconds", type=float, help="length of a repetition of what is not training (default 0.2; 0.1 on processors)")
+    add(
+        "--seconds",
+        type=duration,
+        help="length of a repetition of what is not training (default 0.2; 0.1 on processors)",
+    )
     add("--gemm-size", type=positive, help="rows and columns of the matrices (default 8192; 1024 on processors)")
     add("--timeout", type=positive, default=600, help="seconds a rank waits for the others (default 600)")
     add("--output", type=Path, help="file for the document (default: $ALLREDUCE_METRICS, else standard output)")
@@ -114,6 +119,24 @@ def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a number from 1, not {text}")
     return int(text)
+
+
+def at_least_zero(text: str) -> int:
+    """Return a number from 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a number from 0, not {text}")
+    return int(text)
+
+
+def duration(text: str) -> float:
+    """Return a number of seconds above 0, at most an hour."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, at most 3600, not {text}")
+    return seconds
 
 
 def ranks(text: str) -> int:

@@ -184,6 +184,9 @@ def test_a_run_leaves_parts_out_that_a_user_asked_for(benchmark):
     [
         (("--device", "cuda"), "--device cuda: PyTorch"),
         (("--image-size", "100"), "must be a multiple of 16, not 100"),
+        (("--workers", "-1"), "must be a number from 0, not -1"),
+        (("--seconds", "nan"), "must be a number of seconds above 0, at most 3600, not nan"),
+        (("--seconds", "0"), "must be a number of seconds above 0, at most 3600, not 0"),
         (("--steps", "0"), "must be a number from 1, not 0"),
         (("--only", "gem"), "invalid choice: 'gem'"),
     ],
