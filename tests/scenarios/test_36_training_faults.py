@@ -34,6 +34,9 @@ time.sleep(900)
 # A byte of the largest wheel changes whenever it is whole.
 CORRUPT = f"while sleep 0.1; do for one in {WHEELS}/torch-*.whl; do [ -s $one ] && printf x | dd of=$one bs=1 seek=5000000 conv=notrunc; done; done"
 
+# The plan finds room enough; it is taken away as soon as the environment is being unpacked.
+FILLS = f"until ls -d {ENVIRONMENTS}/.main-*/lib && mount -o remount,size=300m {ENVIRONMENTS}; do sleep 0.05; done"
+
 
 def site(two):
     return two.play("playbooks/site.yml", "--tags", JOB)
@@ -156,12 +159,13 @@ def test_a_wheel_that_is_corrupted_on_its_way_is_not_installed(two):
 
 def test_a_disk_that_is_full_while_it_is_unpacked(two):
     second = two.hosts[1]
-    two.on(second, f"mount -t tmpfs -o size=300m,mode=0755 allreduce-full {ENVIRONMENTS}")
+    two.on(second, f"mount -t tmpfs -o size=2g,mode=0755 allreduce-full {ENVIRONMENTS}")
+    two.on(second, f"systemd-run -q --collect --unit=fills sh -c '{FILLS}'")
     try:
         run = site(two)
         left = two.on(second, f"ls -A {ENVIRONMENTS}").split()
     finally:
-        two.on(second, f"umount {ENVIRONMENTS}")
+        two.on(second, f"systemctl stop fills; umount {ENVIRONMENTS}")
     said = " ".join(run.output.split())
     assert run.status != 0
     assert run.recap[second]["failed"] == 1, said[-3000:]
