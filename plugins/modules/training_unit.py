@@ -211,7 +211,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host.systemd_unit import SystemdError
 from ..module_utils.training.describe import describe
 from ..module_utils.training.run import RunError
-from ..module_utils.training.states import poll, refusals, start, stop
+from ..module_utils.training.states import changes, poll, refusals, start, stop
 
 OPTIONS = {
     "run_id": {"type": "str", "required": True},
@@ -244,7 +244,7 @@ def main():
     state, call = module.params["state"], (module.params, module.run_command)
     try:
         if module.check_mode:
-            module.exit_json(changed=state != "polled", warnings=[describe(one) for one in refusals(*call)])
+            module.exit_json(changed=changes(*call), warnings=[describe(one) for one in refusals(*call)])
         module.exit_json(**actions[state](*call))
     except RunError as error:
         module.fail_json(msg=str(error), cause=error.problem["code"])

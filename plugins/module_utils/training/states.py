@@ -60,6 +60,13 @@ def _refusals(params, run):
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
 
+def changes(params, run):
+    """Return True if the state that is asked for would change this node."""
+    return params["state"] == "started" or (
+        params["state"] == "stopped" and _service(params, run).show()["state"] == "running"
+    )
+
+
 def start(params, run):
     """Create the directory, start the service; with ``again``, in the directory of a run that has lost its rendezvous."""
     service = _service(params, run)

@@ -75,6 +75,21 @@ def test_nothing_speaks_against_a_good_request(params):
 
 
 @pytest.mark.parametrize(
+    ("state", "found", "changed"),
+    [
+        ("started", "exited", True),
+        ("polled", "running", False),
+        ("stopped", "running", True),
+        ("stopped", "exited", False),
+    ],
+)
+def test_check_mode_foresees_the_change_and_only_looks(params, state, found, changed):
+    node = Node([found])
+    assert training_states.changes(dict(params, state=state), node) is changed
+    assert {argv[1] for argv in node.calls} <= {"show"}
+
+
+@pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"run_id": "../r1"}, "The run_id '../r1' is not valid"),
