@@ -6,6 +6,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -122,15 +123,33 @@ def test_how_a_rank_ended_is_known(nodes, tmp_path, script, exit_code):
     assert outcome(tmp_path, "node-1")["error"] is None
 
 
+def listens(tmp_path):
+    """Wait until the second node's agent does; return the directory of its socket."""
+    logs = tmp_path / "node-2" / "run" / "logs"
+    until = time.monotonic() + 30
+    while not (logs / "daemon.socket").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return logs
+
+
 def test_an_agent_that_is_stopped_says_so_and_notes_its_ranks(nodes, tmp_path):
     process = nodes("node-2", SAYS)
-    socket = tmp_path / "node-2" / "run" / "logs" / "daemon.socket"
-    until = time.monotonic() + 30
-    while not socket.exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    listens(tmp_path)
     process.terminate()
     assert process.wait(30) == 1
     assert outcome(tmp_path, "node-2")["error"] == "signal 15"
+
+
+def test_a_connection_that_is_gone_hides_no_outcome(nodes, tmp_path, monkeypatch):
+    """mpirun has been killed, and its remote shell with it."""
+    process = nodes("node-2", SAYS)
+    monkeypatch.chdir(listens(tmp_path))  # the whole path is too long for a socket
+    with socket.socket(socket.AF_UNIX) as shell:
+        while shell.connect_ex("daemon.socket"):  # it is bound, and listens at once
+            time.sleep(0.05)
+        shell.sendall(b"sleep 1")
+    assert process.wait(30) == 1
+    assert outcome(tmp_path, "node-2")["error"] == "no rank on this node"
 
 
 def test_a_node_with_no_agent_is_given_up(tmp_path):
