@@ -21,6 +21,8 @@ ENTRY = re.compile(
     r"(?P<url>\S+/(?P<subdir>[^/#\s]+)/(?P<name>[^/#\s]+)-(?P<version>[^-/#\s]+)-(?P<build>[^-/#\s]+)(?:\.conda|\.tar\.bz2))"
     r"(?:#(?:sha256:)?(?P<sha256>[0-9a-f]{64}))?\Z"
 )
+# As a name of a file, which %2F in an address would lead elsewhere: on the node that fetches it, and on the server.
+PLAIN = re.compile(r"(?!\.+\Z)[!-.0-~]+\Z")
 # Anaconda's own channels, which have terms of their own: the names that conda knows (conda, base/constants.py), and where they are served.
 DEFAULTS = ("defaults", "anaconda", "main", "free", "r", "pro", "msys2")
 DEFAULT_HOSTS = ("repo.anaconda.com", "repo.continuum.io")
@@ -47,11 +49,19 @@ def parse(text):
 def _entry(line):
     """Return (name, package, code of what is wrong with it)."""
     found = ENTRY.match(line)
-    if found is None or not urlsplit(line).scheme:
+    parts = {key: unquote(value) for key, value in found.groupdict().items() if value and key != "url"} if found else {}
+    if not parts or not _split(line).scheme or not all(PLAIN.match(value) for value in parts.values()):
         return line, None, "conda_lock_no_package"
-    package = {key: unquote(value) for key, value in found.groupdict().items() if value and key not in ("name", "url")}
-    name = unquote(found.group("name"))
-    return name, dict(package, url=found.group("url")), None if "sha256" in package else "conda_lock_no_checksum"
+    name = parts.pop("name")
+    return name, dict(parts, url=found.group("url")), None if "sha256" in parts else "conda_lock_no_checksum"
+
+
+def _split(text):
+    """Return the parts of an address; they are empty where it cannot be one."""
+    try:
+        return urlsplit(text)
+    except ValueError:
+        return urlsplit("")
 
 
 def render(addresses, platform=None):
@@ -68,7 +78,7 @@ def channel(url):
 
 def is_default(name):
     """Return True if a channel, by its name or address, is one of Anaconda's own."""
-    address = urlsplit(name)
+    address = _split(name)
     parts = [part for part in (address.path if address.scheme else name).split("/") if part]
     if address.scheme:
         if address.hostname in DEFAULT_HOSTS:

@@ -42,6 +42,12 @@ def test_a_lock_is_read():
         (FORGE + "/linux-64/a-1-0.conda#sha256:" + DIGEST[1:], "conda_lock_no_package"),
         (FORGE + "/linux-64/a-1-0.conda", "conda_lock_no_checksum"),
         (FORGE + "/linux-64/b-2-0.conda#sha256:" + DIGEST, "conda_lock_twice"),
+        # Of which a file name would lead elsewhere, here and on the server.
+        (FORGE + "/linux-64/..%2F..%2F..%2Fetc%2Fx-1-0.conda#sha256:" + DIGEST, "conda_lock_no_package"),
+        (FORGE + "/linux-64/a-1-0%2f..%2fb.conda#sha256:" + DIGEST, "conda_lock_no_package"),
+        (FORGE + "/linux-64%2F..%2F..%2Fevil/a-1-0.conda#sha256:" + DIGEST, "conda_lock_no_package"),
+        (FORGE + "/linux-64/a-1-0%00.conda#sha256:" + DIGEST, "conda_lock_no_package"),
+        ("http://[x/linux-64/a-1-0.conda#sha256:" + DIGEST, "conda_lock_no_package"),
     ],
 )
 def test_a_line_that_is_none(line, code):
@@ -73,6 +79,7 @@ def test_what_is_written_is_read():
         (FORGE, False),
         ("https://mirror.example.org/anaconda", False),
         ("file:///srv/main", False),
+        ("http://[x", False),
     ],
 )
 def test_anaconda_s_own_channels(name, default):
