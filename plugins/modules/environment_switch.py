@@ -14,7 +14,7 @@ version_added: 0.1.0
 description:
   - >-
       Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then makes the link
-      O(name) point to it, atomically. If a test fails, the active environment stays active.
+      O(name) point to it, atomically. If a test fails, the active environment stays active, and the tested one is no longer kept for a rollback.
   - Older environments of that name are then removed, except O(keep) of them and those that processes use.
   - A directory C(NAME), from before links were used, becomes the directory O(directory) where that does not exist, and is kept as
     C(.NAME-former) otherwise.
@@ -139,6 +139,7 @@ def main():
     try:
         found = None if place.is_adopted() else switching.verify(place, params, probes.known_user(params["user"]))
         if found:
+            switching.forget(place)
             module.fail_json(msg=switching.explain(place, found), problem=found)
         # What says that it is whole must not be on the disk before its files are.
         module.run_command(["sync", "--file-system", place.link if place.is_adopted() else place.new])

@@ -222,12 +222,21 @@ def prune(place, keep, proc=PROC):
     for one in directories:
         if one not in used:
             path = os.path.join(place.root, one)
-            # What is removed in part is not an environment any more.
-            for file in (environments.LOCK, environments.CONDA_LOCK):
-                if os.path.exists(os.path.join(path, file)):
-                    os.unlink(os.path.join(path, file))
+            _unmark(path)  # what is removed in part is not an environment any more
             shutil.rmtree(path)
     return {"removed": [one for one in directories if one not in used], "used": used}
+
+
+def forget(place):
+    """Have an environment that does not work count as what an interrupted run left, unless it is in use: the next run makes it again."""
+    if place.current() != place.directory:
+        _unmark(place.new)
+
+
+def _unmark(path):
+    for file in (environments.LOCK, environments.CONDA_LOCK):
+        if os.path.exists(os.path.join(path, file)):
+            os.unlink(os.path.join(path, file))
 
 
 def _is_used(path, proc):

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environment_switch as switching
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages.environments import read_kept
 from ansible_collections.allreduce.gpu.plugins.modules import environment_switch
 
 from tests.support.wheel import wheel
@@ -189,6 +191,18 @@ def test_a_file_that_was_changed_is_named(node):
     assert answer["problem"]["detail"] == {"package": "alpha", "path": str(file.relative_to(node.envs / TWO))}
 
 
+def test_an_older_one_that_does_not_work_is_no_longer_one_to_go_back_to(node):
+    """Else each run would find it verified, and fail."""
+    node.switch(TWO, "2.0")
+    (file,) = (node.envs / ONE).glob("lib/python3*/site-packages/alpha.py")
+    file.write_text("by hand\n")
+    assert {one["directory"] for one in read_kept(FileTree("/"), str(node.envs))} == {ONE, TWO}
+    assert node.switch(ONE, "1.0", check=True)["changed"] and (node.envs / ONE / "allreduce-lock.txt").exists()
+    assert node.switch(ONE, "1.0")["problem"]["code"] == "environment_changed_file"
+    assert {one["directory"] for one in read_kept(FileTree("/"), str(node.envs))} == {TWO}
+    assert (node.in_use(), node.recorded()) == (TWO, node.lock("2.0"))
+
+
 def test_a_package_that_the_lock_lacks(node):
     assert node.switch(TWO, "2.0", lock="# request: 2\n")["problem"]["detail"]["locked"] == "none"
     assert node.switch(TWO, "2.0", lock="# request: 2\n", conda_lock="@EXPLICIT\n")["changed"]
@@ -202,6 +216,7 @@ def test_the_one_in_use_that_does_not_work(node):
         "Environment main, which is in use, does not work: beta cannot be imported: ModuleNotFoundError"
         in answer["msg"]
     )
+    assert (node.envs / ONE / "allreduce-lock.txt").exists()
 
 
 @pytest.mark.parametrize(
