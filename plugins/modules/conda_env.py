@@ -129,7 +129,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.packages.conda_describe import describe
+from ..module_utils.packages.conda_describe import as_shown, describe
 from ..module_utils.packages.conda_environment import decide, reconcile, solve
 
 SPEC = {
@@ -155,19 +155,28 @@ def main():
         module.fail_json(msg="prefix is '%s': write an absolute path that is not directly below the root" % prefix)
 
     def run(command, environment):
-        code, out, err = module.run_command(command, environ_update=environment, umask=0o022)
+        try:
+            code, out, err = module.run_command(
+                command, environ_update=environment, umask=0o022, handle_exceptions=False
+            )
+        except EnvironmentError as error:
+            return 127, error.strerror
         return code, out + err if code else out
 
     wanted = dict(module.params, on_path=module.get_bin_path, check=module.check_mode)
-    if wanted["state"] == "solved":
-        answer = solve(wanted, run, module.tmpdir)
-    else:
-        answer = decide(wanted, run)
-        if not (module.check_mode or answer["findings"]):
-            answer["findings"] = reconcile(wanted, answer, run)
+    try:
+        if wanted["state"] == "solved":
+            answer = solve(wanted, run, module.tmpdir)
+        else:
+            answer = decide(wanted, run)
+            if not (module.check_mode or answer["findings"]):
+                answer["findings"] = reconcile(wanted, answer, run)
+    except EnvironmentError as error:
+        module.fail_json(msg="Environment %s: %s." % (prefix, error))
     if answer["findings"]:
         said = "; ".join(describe(one) for one in answer["findings"])
-        module.fail_json(msg="Environment %s: %s." % (prefix, said), findings=answer["findings"])
+        findings = [as_shown(one) for one in answer["findings"]]
+        module.fail_json(msg="Environment %s: %s." % (prefix, said), findings=findings)
     module.exit_json(changed=answer.get("step") is not None, **answer)
 
 

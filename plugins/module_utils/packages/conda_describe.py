@@ -36,6 +36,12 @@ SENTENCES = {
 }
 
 
+def as_shown(problem):
+    """Return the problem without the passwords and tokens that addresses of channels may hold."""
+    detail = {key: _without_secrets(value) for key, value in problem["detail"].items()}
+    return dict(problem, subject=_without_secrets(problem["subject"]), detail=detail)
+
+
 def describe(problem):
     """Return the sentence for a problem, without its end."""
     detail = {key: _words(value) for key, value in problem["detail"].items()}
@@ -43,9 +49,10 @@ def describe(problem):
     return _without_secrets(SENTENCES[problem["code"]].format(subject=subject, **detail))
 
 
-def _without_secrets(text):
-    """Leave out the passwords and tokens that addresses of channels may hold."""
-    return re.sub(r"(?<=/t/)[^/\s]+(?=/)", "...", re.sub(r"(?<=://)[^/?#\s]*@", "", text))
+def _without_secrets(value):
+    if not isinstance(value, str):
+        return value
+    return re.sub(r"(?<=/t/)[^/\s]+(?=/)", "...", re.sub(r"(?<=://)[^/?#\s]*@", "", value))
 
 
 def _words(value):

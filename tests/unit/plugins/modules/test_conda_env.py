@@ -319,6 +319,28 @@ def test_other_bad_input(prefix, lock):
     assert codes(run(prefix, lock=lock, program="/nowhere/conda")) == ["conda_program_missing"]
 
 
+def test_where_no_directory_can_be_made(prefix, lock, tmp_path):
+    prefix.parent.write_text("")
+    answer = run(prefix, lock=lock, program=rattler(tmp_path))
+    assert answer["msg"] == f"Environment {prefix}: [Errno 17] File exists: '{prefix.parent}'."
+
+
+def test_a_program_that_cannot_start(prefix, lock, tmp_path):
+    """As one that a power cut left empty, or of another architecture."""
+    program = tmp_path / "micromamba"
+    program.touch(mode=0o755)
+    answer = run(prefix, lock=lock, program=str(program))
+    assert codes(answer) == ["conda_program_old"] and f"{program} (does not answer) is too old" in answer["msg"]
+
+
+@pytest.mark.parametrize("secret", ["http://me:secret@127.0.0.1:9/channel", "http://127.0.0.1:9/t/secret/channel"])
+def test_nothing_that_is_shown_has_passwords(prefix, tmp_path, secret):
+    lock = f"@EXPLICIT\n{secret}/linux-64/a-1-0.conda#{'1' * 64}\n"
+    answer = run(prefix, lock=lock, program=rattler(tmp_path))
+    assert codes(answer) == ["conda_not_fetched"]
+    assert "secret" not in str({key: value for key, value in answer.items() if key != "invocation"})
+
+
 def test_a_program_that_is_too_old(prefix, lock, tmp_path):
     answer = run(prefix, lock=lock, program=micromamba(tmp_path, "2.0.5"))
     assert codes(answer) == ["conda_program_old"] and "/micromamba (2.0.5) is too old" in answer["msg"]
@@ -383,7 +405,7 @@ def test_a_conflict_is_one_sentence(prefix, channel, tmp_path):
 def test_a_channel_that_does_not_answer(prefix, tmp_path):
     for channel in ("http://me:secret@127.0.0.1:9/channel", f"{tmp_path}/nowhere"):
         answer = run(prefix, state="solved", specs=["jpeg"], channels=[channel], program=rattler(tmp_path))
-        assert codes(answer) == ["conda_unreachable"] and "secret" not in answer["msg"]
+        assert codes(answer) == ["conda_unreachable"] and "secret" not in answer["msg"] + str(answer["findings"])
         assert re.fullmatch(r"Environment \S+: a channel cannot be read: [^\n]+[^.]\.", answer["msg"]), answer["msg"]
 
 
