@@ -147,6 +147,8 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
+    if params["name"] in ("", ".", "..") or "/" in params["name"]:
+        module.fail_json(msg="name is '%(name)s': write the name of an environment, without a directory." % params)
     place = carry.Place(params["name"], params["directory"])
     if module.check_mode:
         module.exit_json(changed=params["state"] != "absent" or carry.is_there(place))

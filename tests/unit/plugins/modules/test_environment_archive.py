@@ -240,6 +240,18 @@ def test_what_is_not_a_wheel_to_carry_is_refused_before_anything_is_asked(place,
     assert found["problem"]["subject"].isprintable()
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "../outside", "a/b"])
+@pytest.mark.parametrize("state", ["absent", "copied"])
+def test_a_name_that_leads_out_of_the_directory_is_refused(place, name, state):
+    directory = place / "two" / "wheels"
+    (directory / "main").mkdir(parents=True)
+    found = run(place, "two", state, name=name, wheels=WHEELS, address="10.0.0.1", directory=str(directory))
+    assert (
+        found["failed"] and found["msg"] == f"name is '{name}': write the name of an environment, without a directory."
+    )
+    assert (directory / "main").is_dir() and (place / "two" / "outside").exists() and not (place / "asked").exists()
+
+
 def test_no_room(place):
     found = copied(place, wheels=[{**one, "bytes": 15 << 30} for one in WHEELS])
     assert (
