@@ -17,6 +17,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -220,6 +221,7 @@ def _receive(place, left, address, user, end):
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd="/",
+            start_new_session=True,
         )
         silent = True  # for the end, where reading fails
         try:
@@ -228,8 +230,7 @@ def _receive(place, left, address, user, end):
             run.stdout.close()
             if left and not silent and run.poll() is None:
                 _end(run, 15)
-            run.kill()
-            run.wait()
+            _kill(run)
         return "it sent too little" if silent else _last_words(errors, run.returncode)
 
 
@@ -260,6 +261,13 @@ def _end(run, seconds):
         run.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
+
+
+def _kill(run):
+    """Kill runuser with its ssh, which would else wait for a node that sends nothing."""
+    if run.poll() is None:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
 
 
 def _last_words(errors, status):

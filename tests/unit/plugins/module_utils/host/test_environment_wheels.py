@@ -6,6 +6,7 @@
 import errno
 import hashlib
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +21,8 @@ WHEELS = [
     for name, content in sorted(CONTENT.items())
 ]
 WHOLE = b"".join(CONTENT[one["file"]] for one in WHEELS)
-RUNUSER = '#!/bin/sh\nshift 3; exec "$@"\n'
+# Waits for what it starts, as the real one does.
+RUNUSER = '#!/bin/sh\nshift 3; "$@"; exit "$?"\n'
 # Sends what is in the file, from where it is asked to.
 SSH = '#!/bin/sh\nfor one; do :; done; exec tail -c "${{one##*tail -c }}" {place}/sends\n'
 
@@ -92,10 +94,23 @@ def test_a_node_that_sends_nothing_or_too_little_does_not_hold_the_others(
 ):
     for name, value in (("SILENCE", silence), ("PACE", pace), ("PATIENCE", seconds), ("ATTEMPTS", 1)):
         monkeypatch.setattr(carry, name, value)
-    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\nprintf x; exec sleep 600\n")
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\necho $$ > {}/pid; printf x; exec sleep 600\n".format(tmp_path))
     with pytest.raises(carry.WheelsError) as refused:
         carry.copy(place, WHEELS, "10.0.0.1", "trainer")
     assert refused.value.problem["detail"]["reason"] == "it sent too little"
+    end = time.monotonic() + 10
+    while _runs(tmp_path / "pid") and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _runs(tmp_path / "pid")
+
+
+def _runs(file):
+    """Return True if the process with the number in the file runs on; one that has ended may wait for whoever started it."""
+    try:
+        with open("/proc/%s/stat" % file.read_text().strip()) as stream:
+            return stream.read().rpartition(")")[2].split()[0] not in "ZX"
+    except EnvironmentError:
+        return False
 
 
 @pytest.mark.parametrize(
