@@ -151,7 +151,8 @@ def select(run, selections, seconds, wait=2):
     lines = "".join("%s %s\n" % pair for pair in sorted(selections.items()))
     until = time.monotonic() + seconds
     rc, message = run(lines)
-    while rc != 0 and "lock" in message and time.monotonic() < until:
+    # Its exit code is the same for a lock that it cannot make.
+    while rc != 0 and "locked by another process" in message and time.monotonic() < until:
         time.sleep(wait)
         rc, message = run(lines)
     if rc != 0:

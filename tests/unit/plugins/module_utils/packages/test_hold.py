@@ -120,3 +120,11 @@ def test_dpkg_is_waited_for_and_its_reason_is_told():
     assert told == ["a install\nb hold\n"] * 3
     with pytest.raises(ValueError, match="pid 7"):
         package_hold.select(lambda _lines: (2, "locked by another process with pid 7"), {"a": "hold"}, 0)
+
+
+def test_a_lock_that_cannot_be_made_is_not_waited_for():
+    """As on a file system that accepts no writes."""
+    said = "dpkg: error: unable to open/create dpkg frontend lock for directory /var/lib/dpkg: Read-only file system"
+    answers = [(2, said)]
+    with pytest.raises(ValueError, match="Read-only file system"):
+        package_hold.select(lambda _lines: answers.pop(), {"a": "hold"}, 600, wait=0)
