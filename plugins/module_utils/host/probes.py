@@ -33,7 +33,7 @@ SSH = [
     "-o",
     "ControlPath=none",
 ]
-# Runs in an environment's own interpreter; prints one JSON object, which other packages' chatter may precede.
+# Runs in an environment's own interpreter; prints one JSON object in a line, before and after which packages print what they like.
 IMPORTS = """
 import glob, importlib, json, os, subprocess, sys
 PROGRAMS = ("/usr/bin/mpirun", "/usr/lib64/openmpi/bin/mpirun", "/opt/openmpi/bin/mpirun", "/usr/local/bin/mpirun")
@@ -192,10 +192,20 @@ def probe_environment(name, modules, user, root=None):
     if not os.path.exists(python):
         return {"error": "there is no %s" % python}
     code, lines = run([python, "-B", "-c", IMPORTS] + modules, timeout=240, user=user)
+    for line in reversed(lines):
+        answers = _read_answers(line)
+        if answers is not None and set(answers) == set(modules):
+            return answers
+    return {"error": "%s ended with %s: %s" % (python, code, lines[-1] if lines else "no output")}
+
+
+def _read_answers(line):
+    """Return the answers for modules in a line of output; None where it has none."""
     try:
-        return json.loads(lines[-1])
-    except (ValueError, IndexError):
-        return {"error": "%s ended with %s: %s" % (python, code, lines[-1] if lines else "no output")}
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()) else None
 
 
 def resolve(name):

@@ -48,6 +48,21 @@ def test_imports_answer_for_each_module(tmp_path, monkeypatch):
     assert answer["no_such_module"]["error"].startswith("ModuleNotFoundError")
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["print('[W1130 init.cpp] bye', file=sys.stderr)", "print(5)", "print('{}')", "print('[]')", "print('null')"],
+)
+def test_what_packages_print_as_they_end_is_not_the_answer(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "main" / "bin").mkdir(parents=True)
+    (tmp_path / "main" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "talker.py").write_text(
+        "import atexit, sys\n__version__ = '1'\natexit.register(lambda: {})\n".format(said)
+    )
+    assert probes.probe_environment("main", ["talker"], None) == {"talker": {"version": "1"}}
+
+
 TORCH = """
 __version__ = "2.3.1"
 class version: cuda = "12.1"
@@ -153,12 +168,17 @@ def test_mpi4py_tells_which_mpi_it_loads(tmp_path, monkeypatch, source, launcher
     assert {key: answer.get(key) for key in expected} == expected
 
 
-@pytest.mark.parametrize("name", ["gone", "silent"])
-def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("modules", [[], ["torch"]])
+@pytest.mark.parametrize(
+    ("name", "program"), [("gone", None), ("silent", "exit 1"), ("damaged", "echo not found; exit 127")]
+)
+def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name, program, modules):
     monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
-    (tmp_path / "silent" / "bin").mkdir(parents=True)
-    (tmp_path / "silent" / "bin" / "python").symlink_to("/bin/false")
-    assert name in probes.probe_environment(name, ["torch"], None)["error"]
+    if program:
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "python").write_text("#!/bin/sh\n%s\n" % program)
+        (tmp_path / name / "bin" / "python").chmod(0o755)
+    assert name in probes.probe_environment(name, modules, None)["error"]
 
 
 def test_names_and_unknown_users():
