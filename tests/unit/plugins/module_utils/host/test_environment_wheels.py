@@ -94,7 +94,7 @@ def test_a_node_that_sends_nothing_or_too_little_does_not_hold_the_others(
 ):
     for name, value in (("SILENCE", silence), ("PACE", pace), ("PATIENCE", seconds), ("ATTEMPTS", 1)):
         monkeypatch.setattr(carry, name, value)
-    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\necho $$ > {}/pid; printf x; exec sleep 600\n".format(tmp_path))
+    (tmp_path / "bin" / "ssh").write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid; printf x; exec sleep 600\n")
     with pytest.raises(carry.WheelsError) as refused:
         carry.copy(place, WHEELS, "10.0.0.1", "trainer")
     assert refused.value.problem["detail"]["reason"] == "it sent too little"
@@ -107,9 +107,9 @@ def test_a_node_that_sends_nothing_or_too_little_does_not_hold_the_others(
 def _runs(file):
     """Return True if the process with the number in the file runs on; one that has ended may wait for whoever started it."""
     try:
-        with open("/proc/%s/stat" % file.read_text().strip()) as stream:
+        with open(f"/proc/{file.read_text().strip()}/stat") as stream:
             return stream.read().rpartition(")")[2].split()[0] not in "ZX"
-    except EnvironmentError:
+    except OSError:
         return False
 
 

@@ -57,9 +57,7 @@ def test_what_packages_print_as_they_end_is_not_the_answer(tmp_path, monkeypatch
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "main" / "bin").mkdir(parents=True)
     (tmp_path / "main" / "bin" / "python").symlink_to(sys.executable)
-    (tmp_path / "talker.py").write_text(
-        "import atexit, sys\n__version__ = '1'\natexit.register(lambda: {})\n".format(said)
-    )
+    (tmp_path / "talker.py").write_text(f"import atexit, sys\n__version__ = '1'\natexit.register(lambda: {said})\n")
     assert probes.probe_environment("main", ["talker"], None) == {"talker": {"version": "1"}}
 
 
@@ -176,7 +174,7 @@ def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name,
     monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
     if program:
         (tmp_path / name / "bin").mkdir(parents=True)
-        (tmp_path / name / "bin" / "python").write_text("#!/bin/sh\n%s\n" % program)
+        (tmp_path / name / "bin" / "python").write_text(f"#!/bin/sh\n{program}\n")
         (tmp_path / name / "bin" / "python").chmod(0o755)
     assert name in probes.probe_environment(name, modules, None)["error"]
 
