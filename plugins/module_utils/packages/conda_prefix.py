@@ -75,7 +75,7 @@ def _entries(record):
 
 
 def _is_as_recorded(path, entry, written):
-    """A file is read only where it is newer than its record. A prefix that was written into it changes its size."""
+    """A file is read only where it is newer than its record. A prefix that was written into it changes its size; it is not empty then."""
     digest = entry.get("sha256_in_prefix") or entry.get("sha256")
     try:
         found = os.lstat(path)
@@ -85,7 +85,8 @@ def _is_as_recorded(path, entry, written):
             return True
         if not stat.S_ISREG(found.st_mode):
             return False
-        if not entry.get("prefix_placeholder") and found.st_size != entry.get("size_in_bytes", found.st_size):
+        has_prefix = entry.get("prefix_placeholder") and found.st_size
+        if not has_prefix and found.st_size != entry.get("size_in_bytes", found.st_size):
             return False
         return found.st_mtime <= written or _digest(path) == digest
     except EnvironmentError:

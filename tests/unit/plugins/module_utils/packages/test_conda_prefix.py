@@ -90,6 +90,8 @@ FILES = [
     ([entry("bin/p", "PLACE", prefix_placeholder="PLACE", sha256_in_prefix=digest("/envs"))], {"bin/p": "/envs"}, NEWER, None),
     ([entry("bin/p", "PLACE+", prefix_placeholder="PLACE", sha256_in_prefix=digest("/envs"))], {"bin/p": "/envs"}, NEWER, None),
     ([entry("bin/p", "PLACE", prefix_placeholder="PLACE", sha256_in_prefix=digest("/envs"))], {"bin/p": "/evil"}, NEWER, "bin/p"),
+    # Empty, as after a power cut.
+    ([entry("bin/p", "PLACE", prefix_placeholder="PLACE", sha256_in_prefix=digest("/envs"))], {"bin/p": ""}, None, "bin/p"),
     # Compiled while it was installed: nobody knows what it is.
     ([{"_path": "lib/a.pyc", "path_type": "pyc_file"}], {"lib/a.pyc": "x"}, NEWER, None),
     ([{"_path": "lib/a.pyc", "path_type": "pyc_file"}], {}, None, "lib/a.pyc"),
