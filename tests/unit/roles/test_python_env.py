@@ -6,11 +6,14 @@
 import hashlib
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
+import jinja2
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environments
@@ -156,6 +159,26 @@ def installed_rattler():
     program = (ROLE / "files" / "rattler_program.py").read_text(encoding="utf-8")
     text = f"#!/opt/allreduce/conda/rattler/bin/python -I\n# {requirement}\n{program}"
     return f"file 0755 root:root {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+@pytest.mark.parametrize(("script", "last"), [("rattler", "pip install"), ("download", "python install")])
+def test_what_is_installed_is_on_the_disk_before_anything_says_so(tmp_path, script, last):
+    """Else a power cut leaves empty files, which count as installed in every run after that."""
+    given = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
+    places = {name: str(tmp_path / name) for name in ("uv", "sync", "interpreters", "rattler_root")}
+    for name in ("uv", "sync", "selinuxenabled"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$*" >> {tmp_path}/done\n[ {name} != selinuxenabled ]\n')
+        (tmp_path / name).chmod(0o755)
+    text = jinja2.Environment(autoescape=False).from_string(given[f"__python_env_{script}_script"])  # noqa: S701 (no page)
+    said = text.render(
+        __python_env_uv=places["uv"], __python_env_interpreters=places["interpreters"], __python_env_no_index=[],
+        __python_env_rattler_root=places["rattler_root"], __python_env_bootstrap={"python": "/usr/bin/python3"},
+    )  # fmt: skip
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(["/bin/sh", "-c", said, "3.12"], check=True, env={"PATH": path})
+    done = [line for line in (tmp_path / "done").read_text().splitlines() if not line.startswith("selinuxenabled")]
+    assert done[-2].startswith(f"uv {last} ")
+    assert done[-1] == f"sync --file-system {places['rattler_root' if script == 'rattler' else 'interpreters']}"
 
 
 NAMED = {"python_env_conda_program": "/opt/miniforge3/bin/conda"}
