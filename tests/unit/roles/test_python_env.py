@@ -150,14 +150,14 @@ def test_rattler_on_nodes_is_the_one_the_project_is_tested_with():
     assert f"py-rattler=={match[1]}" in wheels.get("conda").requirements
 
 
-def installed_rattler():
+def installed_rattler(system="rocky 9"):
     """What a node has once rattler is installed there, as it is measured."""
     given = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
     requirement = given["__python_env_rattler_requirement"].replace(
         "{{ __python_env_rattler_version }}", given["__python_env_rattler_version"]
     )
     program = (ROLE / "files" / "rattler_program.py").read_text(encoding="utf-8")
-    text = f"#!/opt/allreduce/conda/rattler/bin/python -I\n# {requirement}\n{program}"
+    text = f"#!/opt/allreduce/conda/rattler/bin/python -I\n# {requirement}\n# With the Python of {system}.\n{program}"
     return f"file 0755 root:root {hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -190,6 +190,7 @@ NAMED = {"python_env_conda_program": "/opt/miniforge3/bin/conda"}
         ({}, None, "Install"),
         ({}, "file 0755 root:root " + "0" * 64, "Install"),
         ({}, installed_rattler(), None),
+        ({}, installed_rattler("rocky 8"), "Install"),  # before the distribution was upgraded
         (NAMED, None, None),
         (NAMED, installed_rattler(), "Remove"),
         ({"python_env_manager": "uv"}, installed_rattler(), "Remove"),
