@@ -12,7 +12,7 @@ from typing import Any
 
 from ..problems.problem import Problem, ProblemError
 from ..problems.text import describe
-from .locks import assign
+from .locks import assign, request_of
 
 __all__ = ["CONDA", "WHEELS", "choose", "new_locks", "read_locks"]
 
@@ -45,13 +45,21 @@ def choose(
     problems: dict[str, Problem] = {}
     for one in (one for described in hosts.values() for one in described.values()):
         text = kept.get(one["digest"])
-        found = judge(text, one) if text is not None and not one["relock"] else None
+        found = _problem(text, one) or judge(text, one) if text is not None and not one["relock"] else None
         if found:
             path = f"{directory}/{one['digest']}{ending}"
             problems[path] = Problem("lock_kept", path, {"reason": describe(found)})
     if problems:
         raise ProblemError(*problems.values())
     return assign(hosts, kept)
+
+
+def _problem(text: str, environment: Mapping[str, Any]) -> Problem | None:
+    """Return the problem of a text that does not say that it is a lock of this request: no node would count it as one."""
+    names = request_of(text)
+    if names == environment["digest"]:
+        return None
+    return Problem("lock_request", names or "none", {"expected": environment["digest"]})
 
 
 def new_locks(plan: Plan, directory: str, ending: str = WHEELS) -> list[dict[str, str]]:

@@ -462,6 +462,10 @@ SENTENCES = {
         "uv writes one for each package into a lock, so find out what wrote it",
     ),
     "lock_long": Sentence("It has {subject} characters", "no lock is so long, so find out what wrote it"),
+    "lock_request": Sentence(
+        "It is the lock of request {subject}, not of {expected}",
+        "a lock is for the request that its line '# request:' names",
+    ),
     "lock_unmet": Sentence(
         "It has {found} for the requirement {subject}",
         "uv solves no such lock, so find out what wrote it",

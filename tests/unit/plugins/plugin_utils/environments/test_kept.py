@@ -57,6 +57,17 @@ def test_what_is_kept_and_is_not_a_lock_is_refused(directory):
     assert choose(hosts, directory, judge) == {DIGEST: {"host": "gpu-1", "lock": ""}}
 
 
+@pytest.mark.parametrize(
+    ("first", "names"), [(f"# request: {OTHER}\n", OTHER), ("# pinned by hand\n", "none"), ("", "none")]
+)
+def test_a_lock_of_another_request_is_refused(directory, tmp_path, first, names):
+    """No node would count it as its own: each run would distribute and install it again."""
+    (tmp_path / f"{DIGEST}.txt").write_text(first + LOCK.partition("\n")[2])
+    with pytest.raises(ProblemError) as refused:
+        choose({"gpu-1": described()}, directory, judge)
+    assert f"(It is the lock of request {names}, not of {DIGEST}; " in describe_all(refused.value.problems)
+
+
 def test_a_file_that_is_no_text_is_refused_by_its_path(directory, tmp_path):
     (tmp_path / f"{DIGEST}.txt").write_bytes(b"\xff\xfe\x00torch")
     with pytest.raises(ProblemError) as refused:
