@@ -144,9 +144,12 @@ def main():
         # What says that it is whole must not be on the disk before its files are.
         module.run_command(["sync", "--file-system", place.link if place.is_adopted() else place.new])
         switching.switch(place, texts)
-        answer.update(switching.prune(place, params["keep"]))
     except EnvironmentError as error:
         module.fail_json(msg=switching.explain_error(place, error))
+    try:
+        answer.update(switching.prune(place, params["keep"]))
+    except EnvironmentError as error:
+        module.fail_json(msg="Environment %s is in use, but older ones were not removed: %s." % (place.name, error))
     module.exit_json(**answer)
 
 

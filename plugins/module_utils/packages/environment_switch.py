@@ -222,8 +222,9 @@ def prune(place, keep, proc=PROC):
     for one in directories:
         if one not in used:
             path = os.path.join(place.root, one)
-            _unmark(path)  # what is removed in part is not an environment any more
-            shutil.rmtree(path)
+            if not os.path.islink(path):
+                _unmark(path)  # what is removed in part is not an environment any more
+            conda_build.remove(path)
     return {"removed": [one for one in directories if one not in used], "used": used}
 
 

@@ -143,6 +143,33 @@ def test_older_ones_are_pruned(node, keep, left):
     assert node.there() == sorted([*left, ".main-b-aaaaaaaaaaaa", "..main-b-aaaaaaaaaaaa.packages"])
 
 
+def test_a_link_in_the_place_of_an_older_one_goes(node):
+    """As where someone moved it to another disk; what it leads to stays."""
+    (node.place / "disk" / "lib").mkdir(parents=True)
+    (node.envs / ".main-aaaaaaaaaaaa").symlink_to(node.place / "disk")
+    (node.envs / ".main-bbbbbbbbbbbb").write_text("")
+    answer = node.switch(TWO, "2.0", keep=0)
+    assert answer.get("removed") == [ONE, ".main-aaaaaaaaaaaa", ".main-bbbbbbbbbbbb"], answer
+    assert (node.place / "disk" / "lib").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_an_older_one_that_cannot_be_removed(node):
+    busy = node.envs / ".main-aaaaaaaaaaaa"
+    busy.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", busy], check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        answer = node.switch(TWO, "2.0")
+    finally:
+        subprocess.run(["umount", busy], check=True)
+    assert (
+        answer["msg"]
+        == f"Environment main is in use, but older ones were not removed: [Errno 16] Device or resource busy: '{busy}'."
+    )
+    assert (node.in_use(), node.recorded()) == (TWO, node.lock("2.0"))
+
+
 @pytest.mark.parametrize(
     "program",
     [
