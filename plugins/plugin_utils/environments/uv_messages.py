@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..packages.causes import UNKNOWN, Cause, Explanation, recognize
+from ..packages.causes import UNKNOWN, Cause, Explanation, bounded, recognize
 from ..problems.phrases import clean
 
 __all__ = ["explain", "without_credentials"]
@@ -156,7 +156,7 @@ def explain(
 
     output: its standard error; what: the beginning of the sentence; the rest: where wheels were looked for.
     """
-    output = clean(output)
+    output = clean(bounded(output))
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     # Two things that only repeat what stands elsewhere in the sentence.
     last = re.sub(r"^(error|cause): | for url \(\S+\)$", "", lines[-1]) if lines else "no output"

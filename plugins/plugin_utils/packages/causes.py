@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypedDict
 
 UNKNOWN = "unknown"
+# Characters of an output in which a cause is looked for, and of a word there.
+LONGEST, LONGEST_WORD = 1 << 16, 1000
 
 
 class Cause(NamedTuple):
@@ -27,6 +29,13 @@ class Explanation(TypedDict):
     cause: str
     remedy: str
     text: str
+
+
+def bounded(output: str) -> str:
+    """Return the beginning and the end of an output, with long words cut: what a pattern takes grows with the square of their lengths."""
+    if len(output) > LONGEST:
+        output = f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}"
+    return re.sub(rf"(\S{{{LONGEST_WORD}}})\S+", r"\1…", output)
 
 
 def recognize(causes: Iterable[Cause], output: str) -> tuple[Cause, re.Match[str]] | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ..problems.phrases import clean
-from .causes import UNKNOWN, Cause, Explanation, recognize
+from .causes import UNKNOWN, Cause, Explanation, bounded, recognize
 
 _MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
@@ -304,10 +304,10 @@ CAUSES = (
 
 
 def text_of(result: Mapping) -> str:
-    """Return everything that a failed task printed."""
+    """Return what a failed task printed; of a part with much of it, the beginning and the end."""
     parts = [result.get(key) or "" for key in ("msg", "stderr", "stdout", "module_stderr")]
     parts += [json.dumps(result[key]) for key in ("failures", "results") if result.get(key)]
-    return "\n".join(str(part) for part in parts)
+    return "\n".join(bounded(str(part)) for part in parts)
 
 
 def compiler_log(result: Mapping) -> str | None:

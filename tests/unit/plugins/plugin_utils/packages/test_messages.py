@@ -3,8 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What apt and dnf really print, seen on hosts whose mirror misbehaves (tests/scenarios/test_60_faults.py)."""
 
+import time
+
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.messages import CAUSES, explain
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.uv_messages import explain as explain_uv
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.messages import CAUSES, compiler_log, explain
 
 URL = "http://mirror.example.org/cuda/repos/ubuntu2204/x86_64"
 UNSIGNED = f"E:The repository '{URL}  InRelease' is not signed."
@@ -642,3 +645,19 @@ def test_what_was_explained_is_not_explained_again():
     assert explain(result) == {
         "cause": "lock_held", "remedy": "wait", "text": "The disk is full: free some space, No space left",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["/var/lib/dkms/", "a", "cause: Because ", "Failed to install cpython-x\n"])
+def test_whatever_a_node_prints_is_judged_in_seconds(word):
+    """What a pattern takes grows with the square of a long word: a megabyte took half an hour."""
+    output, begun = word * (400_000 // len(word)), time.monotonic()
+    assert explain({"stdout": output})["cause"] == "unknown"
+    assert compiler_log({"stdout": output}) is None
+    assert explain_uv(output, "uv")["cause"] != "disk_full"
+    assert time.monotonic() - begun < 25
+
+
+def test_the_end_of_a_long_output_tells_the_cause():
+    much = "Unpacking a package\n" * 10_000
+    assert explain({"stderr": f"{much}E: No space left on device", "stdout": much})["cause"] == "disk_full"
+    assert explain_uv(f"{much}error: No space left on device", "uv")["cause"] == "disk_full"
