@@ -104,7 +104,7 @@ def test_idempotent(debian, check, options):
 @needs_dpkg
 def test_what_dpkg_did_not_release_is_released_the_next_time(debian):
     """The kernel, which would get no security fixes any more; dpkg that waits for nothing ends before it reads all this."""
-    kernels = ["linux-image-6.8.0-%d-generic" % number for number in range(60, 3060)]
+    kernels = [f"linux-image-6.8.0-{number}-generic" for number in range(60, 3060)]
     with open(debian / "var/lib/dpkg/status", "a") as stream:
         stream.writelines(STANZA.format(name, "6.8.0", "install", "") for name in kernels)
     run(debian, kernel=True)
