@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -23,7 +24,7 @@ GB200 = {"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4}
 A40 = {"os": "ubuntu 22.04", "gpus": ["A40"]}
 
 
-def play(tmp_path, host, module=None, domain=None, imex=OFF):
+def play(tmp_path, host, module=None, domain=None, imex=OFF, **variables):
     """Run the role on a node with the driver of the plan, in check mode."""
     request = {"driver": "580.178.04", "pytorch": "none"}
     stack = resolve({**host, "nvswitches": 0, "request": request, "ansible_core": "2.16"})["stack"]
@@ -35,7 +36,8 @@ def play(tmp_path, host, module=None, domain=None, imex=OFF):
     node = {"gpus": [], "fabric": {"manager_needed": None, "state": None, "domain": domain}}
     facts = {"gpu_stack": stack, "gpu_node": node, "gpu_node_state": state, "default_ipv4": {"address": "10.0.0.1"}}
     (tmp_path / "cluster.ini").write_text("[gpu_nodes]\nnode\n", encoding="utf-8")
-    run = run_roles(tmp_path, ["fabric_manager"], facts, "--check", "--diff", "-i", "cluster.ini")
+    words = ["--check", "--diff", "-i", "cluster.ini", "-e", json.dumps(variables)]
+    run = run_roles(tmp_path, ["fabric_manager"], facts, *words)
     assert run.status == 0, run.output
     return run
 
@@ -66,6 +68,12 @@ def test_a_tray_gets_imex_with_the_nodes_of_its_rack(tmp_path):
         if re.match(r"\+[^ ]*fabric-?manager|\+\+\+ after: .*fabric-?manager", line)
     ]
     assert [(name, "+active: yes" in lines) for name, lines in services(output)] == [("nvidia-imex", True)]
+
+
+@pytest.mark.parametrize("declared", ["10.0.0.8, 10.0.0.9", ["10.0.0.8", "10.0.0.9"]])
+def test_a_text_with_commas_is_a_list_of_nodes(tmp_path, declared):
+    output = play(tmp_path, GB200, domain=DOMAIN, fabric_manager_imex_nodes=declared).output
+    assert "+10.0.0.8\n+10.0.0.9\n" in _task(output, "List the nodes that share memory")
 
 
 @pytest.mark.parametrize(("can_start", "then"), [(True, ["systemctl", "try-restart", "nvidia-imex"]), (False, [])])

@@ -15,6 +15,7 @@ from ....module_utils.health import installed, program_options
 from ....module_utils.machine.program_digest import digest
 from ...documents.comparison import Comparison, Remedy, Status, compared
 from ...launch.program import program_files
+from ..options import as_list
 from ..subject import Node, Subject
 
 COMPONENT = "health"
@@ -56,7 +57,7 @@ def answer(variables: Mapping[str, Any], declaration: str | None = None) -> dict
     given = {**DEFAULTS, **variables}
     options = {name: _typed(DEFAULTS[variable], given[variable]) for name, variable in OPTIONS.items()}
     thresholds, wrong = _thresholds(given["health_thresholds"])
-    options |= {"skip_checks": list(given["health_skip_checks"]), **thresholds}
+    options |= {"skip_checks": as_list(given["health_skip_checks"]), **thresholds}
     if int(given["health_gpu_count"]):
         options["gpu_count"] = int(given["health_gpu_count"])
     declared = _declared(declaration)

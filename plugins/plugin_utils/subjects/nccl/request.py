@@ -16,6 +16,7 @@ import yaml
 
 from ...documents.parsing import parse
 from ...problems.problem import Problem
+from ..options import as_list
 
 # The defaults of the role's variables about the file (a test compares).
 DEFAULTS: dict[str, Any] = {"nccl_conf_state": "absent", "nccl_conf_variables": {}, "nccl_conf_elsewhere": []}
@@ -56,7 +57,7 @@ def request(variables: Mapping[str, Any]) -> Request:
     return Request(
         present=given["nccl_conf_state"] == "present",
         variables={str(name): _text(value) for name, value in given["nccl_conf_variables"].items()},
-        elsewhere=tuple(map(str, given["nccl_conf_elsewhere"])),
+        elsewhere=tuple(map(str, as_list(given["nccl_conf_elsewhere"]))),
     )
 
 

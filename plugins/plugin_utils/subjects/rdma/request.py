@@ -13,6 +13,7 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...problems.problem import Problem
+from ..options import as_list
 
 # The defaults of the role's variables (a test compares).
 DEFAULTS: dict[str, Any] = {
@@ -74,7 +75,7 @@ def request(variables: Mapping[str, Any]) -> Request:
         fixed_names={str(guid).lower(): str(name) for guid, name in given["rdma_fixed_names"].items()},
         ipoib={str(name): dict(wanted) for name, wanted in given["rdma_ipoib"].items()},
         roce=_roce(given["rdma_roce"]) if given["rdma_roce"] else None,
-        interfaces=tuple(map(str, given["rdma_interfaces"])),
+        interfaces=tuple(map(str, as_list(given["rdma_interfaces"]))),
         traffic_class=str(given["rdma_traffic_class"]),
     )
 
@@ -99,7 +100,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
     for guid, name in (variables.get("rdma_fixed_names") or {}).items():
         if not _GUID.fullmatch(str(guid).lower()) or not _NAME.fullmatch(str(name)):
             yield Problem("rdma_no_fixed_name", str(guid), {"value": name})
-    for name in variables.get("rdma_interfaces") or ():
+    for name in as_list(variables.get("rdma_interfaces")):
         if not _INTERFACE.fullmatch(str(name)):
             yield Problem("rdma_no_interface_name", str(name))
     if variables.get("rdma_traffic_class") and not _is_number(variables["rdma_traffic_class"], 255, base=0):

@@ -18,6 +18,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...documents.parsing import parse
 from ...problems.problem import Problem
+from ..options import as_list
 
 # The defaults of the role's variables (a test compares).
 DEFAULTS: dict[str, Any] = {
@@ -102,12 +103,12 @@ def request(variables: Mapping[str, Any]) -> Request:
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["scratch_state"] == "present",
-        disks=tuple(map(str, given["scratch_disks"])),
+        disks=tuple(map(str, as_list(given["scratch_disks"]))),
         count=int(given["scratch_disk_count"]),
         minimum_gb=int(given["scratch_min_size_gb"]),
         name=str(given["scratch_name"]),
         mount_point=str(given["scratch_mount_point"]),
-        options=tuple(map(str, given["scratch_mount_options"])),
+        options=tuple(map(str, as_list(given["scratch_mount_options"]))),
         chunk_kib=int(given["scratch_chunk_kib"]),
         owner=str(given["scratch_owner"] or variables.get("cluster_ssh_user") or USER),
         group=str(given["scratch_group"]),

@@ -14,6 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ....module_utils.host.sysctl import normalise
 from ...problems.problem import Problem
+from ..options import as_list
 from .tables import Tables
 
 # The defaults of the role's variables (a test compares).
@@ -69,14 +70,14 @@ def request(variables: Mapping[str, Any]) -> Request:
         ranks_bound=boolean(given["tuning_ranks_bound"], strict=False),
         sysctl={normalise(str(key)): words(value) for key, value in given["tuning_sysctl"].items()},
         switches={name: str(value) for name, value in switches.items() if value not in ("", None)},
-        interfaces=tuple(map(str, given["tuning_irq_interfaces"])),
+        interfaces=tuple(map(str, as_list(given["tuning_irq_interfaces"]))),
         logind={"RemoveIPC": "no"} if boolean(given["tuning_keep_ipc"], strict=False) else {},
         limits={
             name: "unlimited" if str(value) == "infinity" else str(value)
             for name, value in given["tuning_limits"].items()
         },
-        services=tuple(str(name).removesuffix(".service") for name in given["tuning_limit_services"]),
-        arguments=tuple(map(str, given["tuning_kernel_arguments"])),
+        services=tuple(str(name).removesuffix(".service") for name in as_list(given["tuning_limit_services"])),
+        arguments=tuple(map(str, as_list(given["tuning_kernel_arguments"]))),
     )
 
 

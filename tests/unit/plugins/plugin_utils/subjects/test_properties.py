@@ -24,7 +24,12 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verificati
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import record
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import counts, items
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import BY_NAME, SUBJECTS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.health.request import answer as health_answer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.nccl.request import request as nccl_request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.request import request as rdma_request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.request import request as scratch_request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.request import request as tuning_request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -192,3 +197,30 @@ def test_what_was_not_measured_is_not_as_planned(subject, data):
     node = data.draw(nodes(subject, subject.on[0], measured=False))
     if subject.decide(node).applies:
         assert not agreed(subject, node), f"compare passes a node without the fact gpu_{subject.name}"
+
+
+@each_subject
+def test_a_text_with_commas_is_the_list_that_ansible_reads_in_it(subject):
+    """An argument spec takes one for a list, and a role that read its letters would act on each of them."""
+    whole = {"cluster_ssh_authorized_keys", "slurm_extra_lines"}  # a key or a line may have commas itself
+    kinds = options(subject.name).items()
+    lists = [name for name, spec in kinds if spec.get("elements") == "str" and name in {*subject.defaults} - whole]
+    for name in lists:
+        one, other = (list(subject.problems({name: value})) for value in ("a b/,c d/", ["a b/", "c d/"]))
+        assert one == other, name
+        assert len(other) >= 2 or subject.name == "health", name  # whose answer has its problems
+
+
+def test_a_valid_text_with_commas_is_such_a_list_too():
+    read = [
+        (scratch_request({"scratch_mount_options": "noatime"}).options, ("noatime",)),
+        (scratch_request({"scratch_disks": "/dev/sdx, /dev/sdy"}).disks, ("/dev/sdx", "/dev/sdy")),
+        (tuning_request({"tuning_irq_interfaces": "eth0"}).interfaces, ("eth0",)),
+        (tuning_request({"tuning_limit_services": "slurmd.service,containerd"}).services, ("slurmd", "containerd")),
+        (tuning_request({"tuning_kernel_arguments": "iommu=pt"}).arguments, ("iommu=pt",)),
+        (rdma_request({"rdma_interfaces": "eth0,eth1"}).interfaces, ("eth0", "eth1")),
+        (nccl_request({"nccl_conf_elsewhere": "NCCL_DEBUG"}).elsewhere, ("NCCL_DEBUG",)),
+        (health_answer({"health_skip_checks": "throttling,xid"})["options"]["skip_checks"], ["throttling", "xid"]),
+    ]
+    for found, wanted in read:
+        assert found == wanted
