@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shape a node's interfaces as wanted, or as they were before: read, plan, apply.
 
-A step is {``kind``: file, table or interface, ``subject``, ``before``, ``after``}.
+A step is {``kind``: file, unit, table or interface, ``subject``, ``before``, ``after``}.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -41,7 +41,7 @@ class Machine:
 
 def empty():
     """Return the record of a node that nothing was changed on."""
-    return {"format": FORMAT, "files": {}, "qdiscs": {}, "directories": []}
+    return {"format": FORMAT, "files": {}, "qdiscs": {}, "directories": [], "pending": False}
 
 
 def load_record(tree):
@@ -79,6 +79,8 @@ def make_steps(machine, wanted, record, live):
     steps = file_steps(wanted["files"], record, {path: kept_files.read(machine.tree, path) for path in paths})
     if machine.run is None:
         return steps
+    if record.get("pending"):
+        steps.append({"kind": "unit", "subject": UNITS + UNIT, "before": "unread\n", "after": "read\n"})
     digest = parse_digest(machine.output(TABLE_SHOW))
     if digest != wanted["digest"]:
         steps.append({"kind": "table", "subject": TABLE, "before": digest, "after": wanted["digest"]})
@@ -112,7 +114,10 @@ def is_touched(live):
 
 
 def recorded_before(tree, record, steps, live):
-    """Return the record before the steps are taken: what they change for the first time is added."""
+    """Return the record before the steps are taken: what they change for the first time is added.
+
+    pending: until the last of them is taken, so that a run after one that was killed has systemd read the units, and ends the record.
+    """
     made = [step["subject"] for step in steps if step["kind"] == "file" and step["after"] is not None]
     directories = kept_files.missing_directories(tree, made + [RECORD])
     after = {"files": dict(record["files"]), "qdiscs": dict(record["qdiscs"])}
@@ -124,7 +129,7 @@ def recorded_before(tree, record, steps, live):
             after["qdiscs"].setdefault(step["subject"], found["root"] if found else None)
         elif step["kind"] == "interface":
             after["qdiscs"].setdefault(step["subject"], None)  # the record was lost: the kernel's own is the best guess
-    return dict(record, directories=sorted(set(record["directories"]) | set(directories)), **after)
+    return dict(record, directories=sorted(set(record["directories"]) | set(directories)), pending=True, **after)
 
 
 def recorded_after(record, wanted):
@@ -134,6 +139,7 @@ def recorded_after(record, wanted):
         record,
         files={path: was for path, was in record["files"].items() if path in paths},
         qdiscs={name: was for name, was in record["qdiscs"].items() if name in names},
+        pending=False,
     )
 
 
@@ -148,7 +154,7 @@ def take(machine, wanted, record, steps, live):
             name = step["subject"]
             problems += bring(machine, name, interfaces.get(name), record["qdiscs"].get(name), live.get(name))
     if not problems:
-        problems += take_files(machine, [step for step in steps if step["kind"] == "file"])
+        problems += take_files(machine, [step for step in steps if step["kind"] in ("file", "unit")])
     return problems
 
 
@@ -201,7 +207,8 @@ def take_files(machine, steps):
     if ends and units:
         machine.run(["systemctl", "stop", UNIT], None)  # which may never have been started
     for step in steps:
-        kept_files.put(machine.tree, step["subject"], step["after"], machine.replace)
+        if step["kind"] == "file":
+            kept_files.put(machine.tree, step["subject"], step["after"], machine.replace)
     problems = started(machine, ["systemctl", "daemon-reload"]) if units else []
     if units and machine.tree.exists(UNITS + UNIT) and not problems:
         problems += started(machine, ["systemctl", "restart", UNIT])

@@ -253,6 +253,37 @@ def test_units_are_read_again_and_restarted(tmp_path):
     assert snapshot(tmp_path) == {}
 
 
+class Killed(BaseException):
+    """The end of the module's process."""
+
+
+@pytest.mark.parametrize("killed", ["systemctl daemon-reload", "systemctl restart"])
+def test_a_run_that_was_killed_before_systemd_read_the_units_goes_on(tmp_path, killed):
+    """The files are as wanted then, and nothing else shows that the unit has not started, or that a removal is not over."""
+    ran, ends = [], []
+
+    def run(arguments, data=None):
+        ran.append(" ".join(arguments))
+        if ends and ran[-1].startswith(ends[0]):
+            raise Killed
+        return (0, "[]") if arguments[0] in ("tc", "systemctl") else (1, "")
+
+    machine = qos.Machine(FileTree(str(tmp_path)), replace, run)
+    what = wanted()
+    what["files"].append({"path": qos.UNITS + qos.UNIT, "content": "[Unit]\n", "mode": "0644"})
+    for declared, last in ((what, "systemctl restart allreduce-qos.service"), (absent(), "systemctl daemon-reload")):
+        ends[:] = [killed if declared is what else "systemctl daemon-reload"]
+        with pytest.raises(Killed):
+            qos.settle(machine, declared)
+        del ran[:], ends[:]
+        assert qos.settle(machine, declared, check=True)["changed"] is True
+        assert not [one for one in ran if one.startswith("systemctl")]
+        answer = qos.settle(machine, declared)
+        assert (answer["changed"], answer["problems"], ran[-1]) == (True, [], last)
+        assert qos.settle(machine, declared)["changed"] is False
+    assert snapshot(tmp_path) == {}
+
+
 def test_a_unit_that_does_not_start_takes_its_files_back(tmp_path):
     def run(arguments, data=None):
         return (1, "no") if "restart" in arguments or arguments[0] == "nft" else (0, "[]")
