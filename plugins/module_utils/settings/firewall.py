@@ -75,7 +75,8 @@ def make_steps(machine, wanted, record, stopped):
     steps += firewall_plan.value_steps(wanted["values"], record, {path: words(tree.text(path)) for path in places})
     texts = {one["path"]: one.get("content") for one in wanted["files"]}
     if machine.run:
-        steps += firewall_live.steps(texts, wanted["owner"], firewall_live.live(tree, machine.output))
+        live = firewall_live.live(tree, machine.output)
+        steps += firewall_live.steps(texts, wanted["owner"], live, bool(record.get("pending")))
     names = set(stopped) | set(record["services"])
     found = {name: {key: service(machine, name)[key] for key in ("enabled", "active")} for name in names}
     return steps + firewall_plan.service_steps(stopped, record, found)

@@ -19,18 +19,25 @@ LOADED = "loaded"
 OTHERS = ("firewalld", "ufw")
 
 
-def steps(files, owner, facts):
-    """Return the steps to the running rules that no step to a file brings about. files: {path: text} as they will be; facts: live()."""
-    found = []
+def steps(files, owner, facts, pending=False):
+    """Return the steps to the running rules that no step to a file brings about. files: {path: text} as they will be; facts: live().
+
+    pending: a run before was killed, so that units and the files of those in charge may not have been read.
+    """
+    found = [
+        _rules(one, None, LOADED)
+        for one in (UNIT_FILE,) + OTHERS
+        if pending and (one == UNIT_FILE or facts[one]["active"])
+    ]
     wanted = nft.digest_of(files.get(nft.FILE))
     if facts["nft"]["digest"] != wanted:
         found.append(_rules("nftables", facts["nft"]["digest"], wanted))
     if owner == "nftables":
         doors = [one for one in facts["closed"] if one["tool"] == "nft" and not one["door"]]
         found += [_rules("%(family)s %(table)s %(chain)s" % one, None, "door") for one in doors]
-    if owner == "ufw" and not facts["ufw"]["door"]:
+    if owner == "ufw" and not (facts["ufw"]["door"] or pending):
         found.append(_rules("ufw", None, LOADED))
-    if owner == "firewalld" and facts["firewalld"]["peers"] != peers_of(files):
+    if owner == "firewalld" and facts["firewalld"]["peers"] != peers_of(files) and not pending:
         found.append(_rules("firewalld", None, LOADED))
     return found
 

@@ -20,7 +20,7 @@ NOTHING = {"owner": None, "files": (), "values": (), "disabled": False}
 
 def empty():
     """Return the record of a node that nothing was changed on."""
-    return {"format": FORMAT, "files": {}, "values": {}, "services": {}, "directories": []}
+    return {"format": FORMAT, "files": {}, "values": {}, "services": {}, "directories": [], "pending": False}
 
 
 def parse(text, path):
@@ -84,14 +84,15 @@ def service_steps(stopped, record, found):
 def recorded_before(record, steps, kept, directories):
     """Return the record before the steps are taken: what they change for the first time is added.
 
-    kept: files of others that we add lines to, which are taken out again, so that what others write there stays.
+    kept: files of others that we add lines to, which are taken out again, so that what others write there stays. pending: until the
+    last step is taken, so that a run after one that was killed has the files read, and ends the record.
     """
     after = {part: dict(record[part]) for part in ("files", "values", "services")}
     for step in steps:
         part = step["kind"] + "s"
         if part in after and step["subject"] not in kept:
             after[part].setdefault(step["subject"], step["before"])
-    return dict(record, directories=sorted(set(record["directories"]) | set(directories)), **after)
+    return dict(record, directories=sorted(set(record["directories"]) | set(directories)), pending=True, **after)
 
 
 def recorded_after(record, wanted, stopped):
@@ -102,7 +103,7 @@ def recorded_after(record, wanted, stopped):
         "services": set(stopped),
     }
     after = {part: {key: was for key, was in record[part].items() if key in kept[part]} for part in kept}
-    return dict(record, **after)
+    return dict(record, pending=False, **after)
 
 
 def is_empty(record):
