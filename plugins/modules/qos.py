@@ -105,7 +105,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: The steps, each with C(kind) (C(file), C(table) or C(interface)), and C(subject).
+  description: The steps, each with C(kind) (C(file), C(unit), C(table) or C(interface)), and C(subject).
   returned: success, and when the node refuses a step
   type: list
   elements: dict

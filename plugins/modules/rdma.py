@@ -113,7 +113,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: The steps, each with C(kind) (C(file), C(module), C(port) or C(value)), C(subject), C(before) and C(after).
+  description: The steps, each with C(kind) (C(file), C(command), C(module), C(port) or C(value)), C(subject), C(before) and C(after).
   returned: success, and when the node refuses a step
   type: list
   elements: dict

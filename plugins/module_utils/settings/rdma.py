@@ -35,6 +35,10 @@ def settle(machine, wanted, check=False):
     known = record or rdma_plan.empty()
     wanted = dict(wanted, values=expanded(tree, wanted["values"]))
     steps, problems = make_steps(machine, wanted, known)
+    if known.get("pending"):
+        steps += [
+            {"kind": "command", "subject": " ".join(one), "before": "due", "after": "done"} for one in rdma_plan.READ
+        ]
     if steps and not problems and not check:
         made = [step["subject"] for step in steps if step["kind"] == "file" and step["after"] is not None]
         known = rdma_plan.recorded_before(known, steps, kept_files.missing_directories(tree, made + [PATH]))
@@ -114,14 +118,10 @@ def apply_steps(machine, steps):
 
 
 def commands_after(steps):
-    """Return the programs that bring changed files into use."""
-    paths = [step["subject"] for step in steps if step["kind"] == "file"]
-    found = []
-    if any(path.startswith("/etc/systemd/system/") for path in paths):
-        found.append(["systemctl", "daemon-reload"])
-    if any(path.startswith("/etc/udev/rules.d/") for path in paths):
-        found.append(["udevadm", "control", "--reload"])
-    return found
+    """Return the programs that bring changed files into use, and those that a run before did not reach."""
+    subjects = [step["subject"] for step in steps if step["kind"] in ("file", "command")]
+    due = zip(rdma_plan.READ, ("/etc/systemd/system/", "/etc/udev/rules.d/"))
+    return [one for one, place in due if any(path.startswith((place, " ".join(one))) for path in subjects)]
 
 
 def set_part(machine, step):

@@ -18,15 +18,19 @@ from ..host.dcb import PRIORITIES
 NOTHING = {"files": (), "values": (), "modules": (), "ports": ()}
 FORMAT = 1
 RANK = ("dscp", "ets", "pfc")
+# Have systemd and udev read their files again.
+READ = (["systemctl", "daemon-reload"], ["udevadm", "control", "--reload"])
 
 
 def empty():
     """Return the record of a node that nothing was changed on."""
-    return {"format": FORMAT, "files": {}, "values": {}, "modules": [], "ports": {}, "directories": []}
+    return {
+        "format": FORMAT, "files": {}, "values": {}, "modules": [], "ports": {}, "directories": [], "pending": False,
+    }  # fmt: skip
 
 
 def is_empty(record):
-    return not any(record[part] for part in ("files", "values", "modules", "ports"))
+    return not any(record[part] for part in ("files", "values", "modules", "ports")) and not record.get("pending")
 
 
 def targets(ports, recorded):
@@ -94,8 +98,11 @@ def command(step):
 
 
 def recorded_before(record, steps, directories):
-    """Return the record before the steps are taken: what they change for the first time is added."""
-    after = dict(record, directories=sorted(set(record["directories"]) | set(directories)))
+    """Return the record before the steps are taken: what they change for the first time is added.
+
+    pending: until they are taken, so that a run after one that was killed has the files read, and ends the record.
+    """
+    after = dict(record, directories=sorted(set(record["directories"]) | set(directories)), pending=True)
     for part in ("files", "values", "ports"):
         after[part] = dict(record[part])
     for step in steps:
@@ -114,7 +121,7 @@ def recorded_after(record, wanted, problems):
         "values": {one["path"] for one in wanted["values"]},
         "ports": set(targets(wanted["ports"], {})),
     }
-    after = dict(record)
+    after = dict(record, pending=any(one["detail"].get("command") in READ for one in problems))
     for part, names in kept.items():
         after[part] = {name: was for name, was in record[part].items() if name in names or name in failed}
     after["modules"] = [name for name in record["modules"] if name in wanted["modules"] or name in failed]

@@ -173,6 +173,41 @@ def test_files_modules_and_values(node):
     }
 
 
+class Killed(BaseException):
+    """The end of the module's process."""
+
+
+@pytest.mark.parametrize("end", rdma_plan.READ, ids=" ".join)
+def test_a_run_that_was_killed_goes_on(node, end):
+    """The files are as wanted then, so that nothing else shows that no one has read them, or that a removal is not over."""
+    before = snapshot(node.root)
+    unit = {"path": "/etc/systemd/system/x.service", "content": "[Unit]\n", "mode": "0644"}
+    rule = {"path": "/etc/udev/rules.d/60-x.rules", "content": "#\n", "mode": "0644"}
+
+    def killed(arguments):
+        if arguments == end:
+            raise Killed
+        return node.run(arguments)
+
+    for given in (wanted(files=[unit, rule]), wanted()):
+        with pytest.raises(Killed):
+            rdma.settle(Machine(node.machine.tree, node.replace, killed), given)
+        del node.started[:]
+        assert node.settle(given, check=True)["changed"] is True and node.started == []
+        assert node.settle(given)["changed"] is True and node.started == list(rdma_plan.READ)
+        assert node.settle(given)["changed"] is False
+    assert snapshot(node.root) == before
+
+
+def test_files_that_were_not_read_are_read_the_next_time(node):
+    node.fails = [("systemctl", "daemon-reload")]
+    given = wanted(files=[{"path": "/etc/systemd/system/x.service", "content": "[Unit]\n", "mode": "0644"}])
+    for what in (given, wanted()):
+        assert [one["code"] for one in node.settle(what)["problems"]] == ["command_failed"]
+    node.fails = ()
+    assert node.settle(wanted())["problems"] == [] and not node.machine.tree.exists(rdma.PATH)
+
+
 def test_a_module_that_somebody_else_has_loaded_stays(node):
     (node.root / "sys/module/nvidia_peermem").mkdir(parents=True)
     assert node.settle(wanted(modules=["nvidia-peermem"]))["changed"] is False
