@@ -15,6 +15,8 @@ from typing import Any
 from ...module_utils.machine.topology import gpu_label
 from .values import MOST_CPUS, is_cpu_list
 
+# Several times what machines have, with the adapters that they make for guests.
+MOST_SWITCHES, MOST_DEVICES = 64, 1000
 _label: Callable[[Mapping[str, object]], str] = gpu_label  # Python 3.6 on the nodes: it has no types of its own
 
 
@@ -128,6 +130,11 @@ class NvSwitches:
 
     count: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse what no machine has: the picture of the machine has a box for each."""
+        if not 0 <= self.count <= MOST_SWITCHES:
+            raise ValueError(f"a machine of at most {MOST_SWITCHES} NVSwitches")
+
 
 @dataclass(frozen=True)
 class GpuNode:
@@ -139,3 +146,8 @@ class GpuNode:
     nics: tuple[Nic, ...] = ()
     topology: dict[str, dict[str, str | None]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no machine has: each device has a row and a column of the matrix."""
+        if max(len(self.gpus), len(self.nics)) > MOST_DEVICES:
+            raise ValueError(f"a machine of at most {MOST_DEVICES} GPUs and as many adapters")

@@ -15,7 +15,8 @@ from ...module_utils.machine.topology import natural_key
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 # What XML 1.0 cannot hold, lone surrogates (no UTF-8), and marks that reverse the reading direction.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-_NUMBERED = re.compile(r"^(.*?)([0-9]+)([^0-9]*)$")
+# Python makes no number of more than some thousand digits.
+_NUMBERED = re.compile(r"^(.*?)([0-9]{1,18})([^0-9]*)$")
 
 
 def clean(text: str) -> str:

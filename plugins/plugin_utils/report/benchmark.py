@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -145,7 +146,7 @@ def _sentences(found: Measured) -> Iterator[str]:
 def _versions(document: Document) -> str:
     shown = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
     known = {name: version for name, version in document.versions.items() if version}
-    if known.get("cudnn", "").isdigit():
+    if re.fullmatch("[0-9]{1,9}", known.get("cudnn", "")):
         known["cudnn"] = version_parts("cudnn", int(known["cudnn"])) or ""
     return ", ".join(f"{word} {known[name]}" for name, word in shown.items() if known.get(name))
 

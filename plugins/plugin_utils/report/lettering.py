@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 SIZES = {"name": 13}  # of letters, in pixels as in report.css; others are smaller
 SMALL = 11
@@ -29,13 +30,17 @@ class Text:
 
 def width(kind: str, text: str) -> float:
     """Return the pixels that a text takes at most."""
-    ems = sum(0.42 if one in NARROW else 1.02 if one in BROAD or ord(one) > 0x2FF else 0.69 for one in text)
-    return ems * SIZES.get(kind, SMALL) * (1.12 if kind in BOLD else 1)
+    return sum(map(_ems, text)) * SIZES.get(kind, SMALL) * (1.12 if kind in BOLD else 1)
+
+
+def _ems(letter: str) -> float:
+    return 0.42 if letter in NARROW else 1.02 if letter in BROAD or ord(letter) > 0x2FF else 0.69
 
 
 def _most(kind: str, text: str, room: float) -> int:
-    """This number of the text's letters fits."""
-    return next((count for count in range(len(text), 1, -1) if width(kind, text[:count]) <= room), 1)
+    """This number of the text's letters fits. A node may say a name of any length, so no letter is looked at twice."""
+    widths = accumulate(width(kind, letter) for letter in text)
+    return max(sum(1 for _taken in takewhile(lambda taken: taken <= room, widths)), 1)
 
 
 def wrapped(kind: str, text: str, room: float) -> list[str]:

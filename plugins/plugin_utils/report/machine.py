@@ -201,7 +201,7 @@ def _links(gpus: list[Gpu]) -> Iterable[Link]:
     for position, one in enumerate(gpus):
         for two in gpus[position + 1 :]:
             count = sum(link.active and link.remote_pci_bus_id == two.pci_bus_id for link in one.nvlinks)
-            if count:
+            if count and one.label != two.label:  # a node may say a GPU twice
                 yield Link(one.label, two.label, count)
 
 

@@ -55,6 +55,9 @@ def test_quantity(value, expected):
     assert text.quantity(value) == expected
 
 
+LONG = "9" * 5000  # more digits than Python makes a number of
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
@@ -65,6 +68,8 @@ def test_quantity(value, expected):
         (["n08", "n09", "n10", "n11"], "n[08-11]"),
         (["n1", "n2", "n3", "n01"], "n01, n[1-3]"),
         (["a1.lab", "a2.lab", "b1.lab", "b2.lab", "head"], "a[1-2].lab, b[1-2].lab, head"),
+        (["9" * 5000 + f":0{number}" for number in range(4)], "9" * 5000 + ":[00-03]"),
+        ([LONG + str(number) for number in range(4)], f"{LONG[:-17]}[{LONG[-17:]}0-{LONG[-17:]}3]"),
     ],
 )
 def test_hostlist(names, expected):

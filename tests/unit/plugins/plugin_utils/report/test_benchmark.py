@@ -170,3 +170,12 @@ def test_training_stands_beside_its_reference():
     page = html.render(report({**whole(), "reference": known}))
     assert "80 % of 4,000 (acceptance of &lt;May&gt;)" in page and "Of the reference" in page
     assert "Of the reference" not in html.render(report(whole()))
+
+
+@pytest.mark.parametrize("version", ["²", "9" * 5000])
+def test_a_version_that_is_no_number_stands_as_it_is(version):
+    """The program that says it runs as a user on a node."""
+    found = whole()
+    for one in found["runs"]:
+        one["document"]["versions"] = {"cudnn": version}
+    assert section(found).sentences[-1] == f"Measured with cuDNN {version}."

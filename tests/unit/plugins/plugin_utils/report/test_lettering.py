@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import time
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.lettering import cut, width, wrapped
 
@@ -36,3 +38,11 @@ def test_text_is_broken_at_blanks_and_behind_hyphens(text, room, lines):
 
 def test_bold_text_is_wider():
     assert width("fault", "down") > width("detail", "down")
+
+
+def test_a_name_of_any_length_is_cut_in_no_time():
+    """A node may say a GPU's name of a million letters: looked at again and again, they kept the report busy for days."""
+    begun = time.process_time()
+    assert len(cut("name", 0, 0, "x" * 30_000, 80).text) < 20
+    assert [len(line) for line in wrapped("name", "a b" * 10_000, 80)][0] < 20
+    assert time.process_time() - begun < 2

@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.health import Judgement
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Fault, Group, Link
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.picture import draw
 from ansible_collections.allreduce.gpu.tests.report import simulated
 
 
@@ -130,3 +131,21 @@ def test_lanes_are_told_once(check, details):
     found = build({"gpus": [{**gpu, "seen_by": ["pci", "nvml"]}]}, {"GPU0": Fault(check, "some words")})
     (device,) = found.groups[0].members
     assert (device.details, device.fault) == (details, "some words")
+
+
+def test_a_gpu_that_a_node_says_twice_has_no_arc_to_itself():
+    link = {"link": 0, "active": True, "remote_type": "gpu", "remote_pci_bus_id": "0000:17:00.0"}
+    one = {"index": 0, "pci_bus_id": "0000:17:00.0", "seen_by": ["nvml"], "nvlinks": [link]}
+    found = build({"gpus": [one, one]}, {})
+    assert found.links == ()
+    assert draw(found, 341, stacked=True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"nvswitches": {"count": 10**15}}, {"nvswitches": {"count": -1}}, {"gpus": [{}] * 2000}, {"nics": [{}] * 2000}],
+)
+def test_more_devices_than_a_machine_has_are_refused(said):
+    """The picture has a box for each, and the matrix a row and a column."""
+    with pytest.raises(DocumentError, match="a machine of at most"):
+        parse(GpuNode, said)
