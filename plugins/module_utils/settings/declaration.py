@@ -18,6 +18,7 @@ SWITCHES = ("ecc", "mig_mode", "persistence_mode")
 COMPUTE_MODES = ("default", "exclusive_process", "prohibited")
 # Modes come first, as activating one may reset the GPU; persistence before what only lasts while the GPU is initialised.
 SETTINGS = SWITCHES + ("compute_mode", "power_limit_watts", "application_clocks", "locked_clocks")
+INDEX = re.compile(r"^[0-9]+\Z")
 ADDRESS = re.compile(r"^([0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ def parse(entries):
 
 
 def _parse_entry(entry):
-    unknown = sorted(set(entry) - set(SETTINGS) - {"gpus"})
+    unknown = sorted(str(name) for name in set(entry) - set(SETTINGS) - {"gpus"})
     if unknown:
         raise DeclarationError("unknown_setting", ", ".join(unknown), settings=", ".join(SETTINGS))
     gpus = entry.get("gpus")
@@ -75,7 +76,7 @@ def _parse_power(name, value):
         return value
     try:
         watts = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         watts = 0
     if isinstance(value, bool) or not 0 < watts < float("inf"):
         raise DeclarationError("not_watts", name, value=value)
@@ -113,7 +114,7 @@ def _parse_range(name, limits):
 def _megahertz(name, value):
     try:
         clock = 0 if isinstance(value, bool) else int(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         clock = 0
     if clock <= 0:
         raise DeclarationError("not_megahertz", name, value=value)
@@ -136,8 +137,8 @@ def matches(selector, gpu):
 
     "A100" is an A100-SXM4-80GB, and "A10" is not.
     """
-    if selector.isdigit():
-        return gpu["index"] == int(selector)
+    if INDEX.match(selector):
+        return str(gpu["index"]) == (selector.lstrip("0") or "0")
     if selector.startswith("GPU-"):
         return gpu.get("uuid") == selector
     if ADDRESS.match(selector):
@@ -159,7 +160,7 @@ def select(entries, gpus):
     for entry in entries:
         for selector in entry["gpus"] or ():
             if not any(matches(selector, gpu) for gpu in gpus):
-                exact = selector.isdigit() or selector.startswith("GPU-") or ADDRESS.match(selector)
+                exact = INDEX.match(selector) or selector.startswith("GPU-") or ADDRESS.match(selector)
                 missing = problem("gpu_not_found", selector, present=_present(gpus, selector))
                 (problems if exact else warnings).append(missing)
         for gpu in gpus:
@@ -170,7 +171,7 @@ def select(entries, gpus):
 
 def _present(gpus, selector):
     """Return the GPUs in the terms of the selector."""
-    if selector.isdigit():
+    if INDEX.match(selector):
         return "GPU %s" % ", ".join(str(gpu["index"]) for gpu in gpus) if gpus else "none"
     key = "uuid" if selector.startswith("GPU-") else "pci_bus_id" if ADDRESS.match(selector) else "name"
     return ", ".join(sorted({gpu[key] for gpu in gpus if gpu.get(key)})) or "none that answers"

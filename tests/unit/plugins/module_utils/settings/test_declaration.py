@@ -43,6 +43,9 @@ def test_values_have_one_shape(given, parsed):
         ({"power_limit_watts": "much"}, "not_watts", "'much'; give a number of watts"),
         ({"power_limit_watts": "nan"}, "not_watts", "give a number of watts"),
         ({"power_limit_watts": True}, "not_watts", "give a number of watts"),
+        ({"power_limit_watts": 10**400}, "not_watts", "give a number of watts"),
+        ({1: 2, "power": 3}, "unknown_setting", "There is no setting 1, power; choose from ecc"),
+        ({"locked_clocks": {"graphics": float("inf")}}, "not_megahertz", "is inf; give a number of MHz"),
         (
             {"compute_mode": "exclusive_thread"},
             "not_a_compute_mode",
@@ -97,6 +100,7 @@ def test_an_entry_has_precedence_over_those_before_it():
     "selector, text",
     [
         ("7", "This node has no GPU 7; it has GPU 0, 1, 2."),
+        ("9" * 5000, "This node has no GPU %s; it has GPU 0, 1, 2." % ("9" * 5000)),
         ("GPU-x", "This node has no GPU GPU-x; it has GPU-a, GPU-b."),
         ("0002:07:00.0", "This node has no GPU 0002:07:00.0; it has 0000:07:00.0, 0001:07:00.0."),
     ],
@@ -107,7 +111,7 @@ def test_one_gpu_that_is_not_there_is_a_problem(selector, text):
     assert [(one["code"], one["subject"], describe(one)) for one in problems] == [("gpu_not_found", selector, text)]
 
 
-@pytest.mark.parametrize("model", ["A10", "RTX 3090 Ti", "3090 RTX"])
+@pytest.mark.parametrize("model", ["A10", "RTX 3090 Ti", "3090 RTX", "²"])
 def test_a_model_that_is_not_there_is_warned_about(model):
     chosen, problems, warnings = select(parse([{"gpus": [model], "ecc": True}]), GPUS)
     assert (chosen, problems) == ({}, [])
