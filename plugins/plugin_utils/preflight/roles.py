@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from ..environments import extras
@@ -16,6 +17,9 @@ from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_proble
 from ..subjects import SUBJECTS
 from ..subjects.subject import Node, Subject
 from .world import UNRESOLVED, Resolve, World, settings
+
+# What a value of the wrong type ends in, which type_problems tells.
+WRONG_TYPE = (AttributeError, OverflowError, TypeError, ValueError)
 
 
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
@@ -33,7 +37,7 @@ def subject_problems(world: World, resolve: Resolve, subject: Subject) -> list[P
         resolved = resolve(hosts[0] if hosts else None, value)
         try:
             found = [] if resolved in (UNRESOLVED, None) else list(subject.problems({name: resolved}))
-        except (AttributeError, TypeError, ValueError):  # a value of the wrong type, which type_problems tells
+        except WRONG_TYPE:
             continue
         scope = world.scope(name, hosts)
         problems += [Problem(one.code, one.subject, {**one.detail, "scope": scope}) for one in found]
@@ -50,7 +54,8 @@ def misfits(world: World, resolve: Resolve, subject: Subject) -> list[Problem]:
         values = {name: resolve(host, variables[name]) for name in subject.defaults if name in variables}
         if values and UNRESOLVED not in values.values():
             node = Node(host, values, variables.get("ansible_facts") or {}, groups=world.groups)
-            found += [one for one in subject.misfits(node) if one not in found]
+            with suppress(*WRONG_TYPE):
+                found += [one for one in subject.misfits(node) if one not in found]
     return found
 
 

@@ -4,9 +4,13 @@
 """Values of role monitoring that only together make sense are refused before the first role, and each once."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.roles import misfits, role_problems
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.roles import (
+    misfits,
+    role_problems,
+    subject_problems,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.world import UNRESOLVED, World
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import MONITORING
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import MONITORING, SUBJECTS
 
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 GOOD = {"monitoring_state": "present", "monitoring_password": "correct horse battery"}
@@ -63,3 +67,17 @@ def test_the_preflight_asks_for_it():
     world = World(hosts=hosts, groups=GROUPS, playing=list(hosts))
     (found,) = role_problems(world, lambda host, value: value)
     assert found.code == "monitoring_no_password"
+
+
+STRANGE = ["", "x", "a,b", "²", 5, -1, 10**400, float("inf"), float("nan"), True, [1], [[1]], {"a": 1}, {1: 2, "b": 3}]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: str(value)[:9])
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
+def test_a_value_of_the_wrong_type_is_left_to_the_check_of_types(subject, value):
+    """Where it ended in a traceback instead, no other problem of the inventory was told."""
+    for name in subject.defaults:
+        given = {**GOOD, f"{subject.name}_state": "present", name: value}
+        hosts = {host: dict(given) for members in GROUPS.values() for host in members}
+        world = World(hosts=hosts, groups=GROUPS, playing=list(hosts), play={})
+        assert isinstance(subject_problems(world, lambda host, value: value, subject), list)
