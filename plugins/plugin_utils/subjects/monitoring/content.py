@@ -121,8 +121,8 @@ def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
     """
     services = (facts.get("gpu_node_state") or {}).get("services") or {}
     known = {name: services.get(name) or {} for name in known_services()}
+    forgotten = {"state": "absent", "then": ["systemctl", "daemon-reload"]}
     files = [
-        *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known),
         *(REPOSITORY, KEY, grafana.SOURCE, grafana.PROVIDER, RULES, PROMETHEUS, ALERTMANAGER, units.COUNTERS),
         *(configuration.PASSWORD_FILE, configuration.WEB),
         *(f"{configuration.TARGETS}/{job}.json" for job in configuration.JOBS),
@@ -131,5 +131,8 @@ def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
     ]
     return {
         "services": [name for name, one in known.items() if one.get("enabled") or one.get("active")],
-        "files": [{"path": path, "state": "absent"} for path in files],
+        "files": [
+            *({"path": f"/etc/systemd/system/{name}.service.d/allreduce.conf", **forgotten} for name in known),
+            *({"path": path, "state": "absent"} for path in files),
+        ],
     }

@@ -24,6 +24,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.configuration import DIRECTORY, secrets
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.content import removed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.password import password_hash
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import known_services
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.request import READS_OF_OTHERS
 
 from tests.support.prometheus import program, promtool
@@ -397,3 +398,11 @@ def test_whatever_is_written_goes_again_and_nothing_else():
     ours = {**written("ctl", hosts, packages=grafana), **written("gpu-1", hosts, stack=NVIDIA)}
     assert set(ours) <= set(gone) and gone[-1] == "/var/lib/allreduce/monitoring.json"
     assert removed(facts(services=STOPPED))["services"] == ["prometheus-node-exporter"]
+
+
+def test_systemd_forgets_a_drop_in_that_goes():
+    """It would start the services of another owner with our command line, and not at all as our web.yml has gone."""
+    files = removed(facts())["files"]
+    units = [one for one in files if one["path"].startswith("/etc/systemd/system/")]
+    assert len(units) == len(known_services()) and files[-1] not in units
+    assert [one for one in files if one.get("then") == ["systemctl", "daemon-reload"]] == units
