@@ -304,7 +304,7 @@ CAUSES = (
 
 
 def text_of(result: Mapping) -> str:
-    """Return what a failed task printed; of a part with much of it, the beginning and the end."""
+    """Return the output of a failed task; of a part with much of it, the beginning and the end."""
     parts = [result.get(key) or "" for key in ("msg", "stderr", "stdout", "module_stderr")]
     parts += [json.dumps(result[key]) for key in ("failures", "results") if result.get(key)]
     return "\n".join(bounded(str(part)) for part in parts)
