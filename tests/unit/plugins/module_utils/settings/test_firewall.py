@@ -175,21 +175,17 @@ def test_an_empty_value_is_put_back_by_a_line(tmp_path):
     assert (tmp_path / RESERVED.lstrip("/")).read_bytes() == b"\n"
 
 
-class Killed(BaseException):
-    """The end of the module's process."""
-
-
 def killed_at(host, command, what):
     """Settle, and end as a program is about to run."""
 
     def run(arguments, data=None):
         if " ".join(arguments).startswith(command):
-            raise Killed
+            raise SystemExit
         return host.run(arguments, data)
 
     machine = host.machine()
     machine.run = run
-    with pytest.raises(Killed):
+    with pytest.raises(SystemExit):
         firewall.settle(machine, what)
 
 

@@ -253,10 +253,6 @@ def test_units_are_read_again_and_restarted(tmp_path):
     assert snapshot(tmp_path) == {}
 
 
-class Killed(BaseException):
-    """The end of the module's process."""
-
-
 @pytest.mark.parametrize("killed", ["systemctl daemon-reload", "systemctl restart"])
 def test_a_run_that_was_killed_before_systemd_read_the_units_goes_on(tmp_path, killed):
     """The files are as wanted then, and nothing else shows that the unit has not started, or that a removal is not over."""
@@ -265,7 +261,7 @@ def test_a_run_that_was_killed_before_systemd_read_the_units_goes_on(tmp_path, k
     def run(arguments, data=None):
         ran.append(" ".join(arguments))
         if ends and ran[-1].startswith(ends[0]):
-            raise Killed
+            raise SystemExit
         return (0, "[]") if arguments[0] in ("tc", "systemctl") else (1, "")
 
     machine = qos.Machine(FileTree(str(tmp_path)), replace, run)
@@ -273,7 +269,7 @@ def test_a_run_that_was_killed_before_systemd_read_the_units_goes_on(tmp_path, k
     what["files"].append({"path": qos.UNITS + qos.UNIT, "content": "[Unit]\n", "mode": "0644"})
     for declared, last in ((what, "systemctl restart allreduce-qos.service"), (absent(), "systemctl daemon-reload")):
         ends[:] = [killed if declared is what else "systemctl daemon-reload"]
-        with pytest.raises(Killed):
+        with pytest.raises(SystemExit):
             qos.settle(machine, declared)
         del ran[:], ends[:]
         assert qos.settle(machine, declared, check=True)["changed"] is True

@@ -173,10 +173,6 @@ def test_files_modules_and_values(node):
     }
 
 
-class Killed(BaseException):
-    """The end of the module's process."""
-
-
 @pytest.mark.parametrize("end", rdma_plan.READ, ids=" ".join)
 def test_a_run_that_was_killed_goes_on(node, end):
     """The files are as wanted then, so that nothing else shows that no one has read them, or that a removal is not over."""
@@ -186,11 +182,11 @@ def test_a_run_that_was_killed_goes_on(node, end):
 
     def killed(arguments):
         if arguments == end:
-            raise Killed
+            raise SystemExit
         return node.run(arguments)
 
     for given in (wanted(files=[unit, rule]), wanted()):
-        with pytest.raises(Killed):
+        with pytest.raises(SystemExit):
             rdma.settle(Machine(node.machine.tree, node.replace, killed), given)
         del node.started[:]
         assert node.settle(given, check=True)["changed"] is True and node.started == []
